@@ -1,0 +1,41 @@
+# Every target sets up what it needs and is instant when nothing has changed. `make` lists them.
+PYTHON  ?= python3.11
+VENV    := .venv
+BIN     := $(VENV)/bin
+READY   := $(VENV)/.ready
+WORKERS ?= auto
+SPINE   := src/soundstage/errors.py,src/soundstage/config.py,src/soundstage/messages.py,src/soundstage/match.py,src/soundstage/clock/*,src/soundstage/journal/*,src/soundstage/lifecycle/*,src/soundstage/models/*
+
+.PHONY: help demo test check format bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml tools/setup.sh
+	@sh tools/setup.sh "$(PYTHON)" "$(VENV)"
+	@touch $(READY)
+
+demo: $(READY)  ## three scenarios, live, then a table and an HTML page
+	@$(BIN)/soundstage demo --out soundstage-demo
+
+test: $(READY)  ## all tests, in parallel and in random order, with the coverage of the spine checked
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q --cov --cov-report= $(ARGS)
+	@$(BIN)/coverage report --include='$(SPINE)' --fail-under=90 --skip-covered
+
+check: $(READY)  ## format, lint, types, layers, sizes, public names
+	@$(BIN)/ruff format --check --quiet src tests bench tools
+	@$(BIN)/ruff check --quiet src tests bench tools
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python tools/shape.py
+	@$(BIN)/python -m pytest -q -p no:randomly -p no:cacheprovider tests/test_exports.py
+
+format: $(READY)  ## bring the code into shape
+	@$(BIN)/ruff format src tests bench tools
+	@$(BIN)/ruff check --fix src tests bench tools
+
+bench: $(READY)  ## what is measured, as ratios against peers and limits; writes bench/results.md
+	@$(BIN)/python bench/run.py $(ARGS)
+
+clean:  ## remove what the targets have made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* soundstage-demo bench/node_modules

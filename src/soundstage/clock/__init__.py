@@ -1,0 +1,11 @@
+"""Time and ids as arguments: nothing else in Soundstage asks the system for them.
+
+`SystemClock` follows the machine. `VirtualClock` stands still while work is being done and jumps when every
+task waits; `run(main(), clock=VirtualClock())` gives asyncio's own timers that time too.
+"""
+
+from soundstage.clock._clock import Clock, Deadline, SystemClock, VirtualClock, running_clock
+from soundstage.clock._ids import IdSource
+from soundstage.clock._loop import VirtualLoop, run
+
+__all__ = ["Clock", "Deadline", "IdSource", "SystemClock", "VirtualClock", "VirtualLoop", "run", "running_clock"]

@@ -1,0 +1,220 @@
+"""Everything Soundstage raises, one tree. The class says whose fault it is, the message what to do.
+
+    SoundstageError
+    |-- ScriptError            the script or the test is wrong
+    |   |-- ScriptLoadError      a script file was refused (every problem, with file and line)
+    |   |-- MatchError           a condition could not be evaluated
+    |   |-- NoMatchError         no rule answers a request (strict)
+    |   |-- ReplayMismatchError  a tape does not fit the request
+    |   `-- TapeError            a tape file is missing or broken
+    |-- AppError               the app under test is wrong
+    |   `-- RequestRejected      it sent a request that a provider would reject
+    |-- ModelError             the model failed, by script or for real; apps are expected to handle it
+    |   |-- ProviderError        an error answer: status, type, message, headers
+    |   `-- ConnectionCut        the answer broke off
+    |-- HarnessError           Soundstage is wrong, or was used out of order
+    |   |-- InvalidStateError    a call at a moment that does not allow it
+    |   |-- DeadlockError        every task waits and nothing can wake one (virtual time)
+    |   `-- NetworkForbiddenError  a virtual run tried to open a socket
+    |-- EnvironmentProblem     the machine lacks something: a free port, git, the CLI
+    |-- ConfigError            a setting is unknown or has the wrong type
+    `-- ExpectationError       an expectation about the app did not hold; also an AssertionError
+        `-- WaitTimeout          it did not hold in time; also a TimeoutError
+
+Every message has up to three parts: what was expected, what was seen, what to do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+__all__ = [
+    "AppError",
+    "ConfigError",
+    "ConnectionCut",
+    "DeadlockError",
+    "EnvironmentProblem",
+    "ExpectationError",
+    "HarnessError",
+    "InvalidStateError",
+    "MatchError",
+    "ModelError",
+    "NetworkForbiddenError",
+    "NoMatchError",
+    "Problem",
+    "ProviderError",
+    "ReplayMismatchError",
+    "RequestRejected",
+    "ScriptError",
+    "ScriptLoadError",
+    "SoundstageError",
+    "TapeError",
+    "WaitTimeout",
+]
+
+
+class SoundstageError(Exception):
+    """Base of the tree.
+
+    Args:
+        summary: one sentence.
+        expected: what should have been there, in the words of the caller.
+        seen: what was there instead.
+        hint: the next step: a call to change or a command to run.
+    """
+
+    def __init__(self, summary: str, *, expected: str = "", seen: str = "", hint: str = "") -> None:
+        self.summary = summary
+        self.expected = expected
+        self.seen = seen
+        self.hint = hint
+        labelled = (("expected", expected), ("seen", seen), ("next step", hint))
+        super().__init__("\n".join([summary, *(_labelled(label, text) for label, text in labelled if text)]))
+
+
+def _labelled(label: str, text: str) -> str:
+    """One part of a message; a part of several lines is indented below its label."""
+    if "\n" not in text:
+        return f"  {label}: {text}"
+    return f"  {label}:\n" + "\n".join(f"    {line}" for line in text.splitlines())
+
+
+class ScriptError(SoundstageError):
+    """Raised when the script or the test is wrong."""
+
+
+class Problem(NamedTuple):
+    """One thing wrong in a script file."""
+
+    file: str
+    line: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
+
+
+class ScriptLoadError(ScriptError):
+    """Raised when a script file is refused. `problems` lists all that is wrong, not only the first."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        count = f"{len(self.problems)} problem{'s' if len(self.problems) != 1 else ''}"
+        super().__init__(
+            f"the script cannot be used: {count}",
+            seen="\n".join(str(problem) for problem in self.problems),
+            hint="correct the lines above; `soundstage schema` prints every key that a script may have",
+        )
+
+
+class MatchError(ScriptError):
+    """Raised when a condition cannot be evaluated: a bad expression, a predicate that raises."""
+
+
+class NoMatchError(ScriptError):
+    """Raised when no rule answers a request and the script is strict."""
+
+
+class ReplayMismatchError(ScriptError):
+    """Raised when a request differs from the recorded one."""
+
+
+class TapeError(ScriptError):
+    """Raised when a tape is missing, or a line of it is not a recorded exchange."""
+
+
+class AppError(SoundstageError):
+    """Raised when the app under test did something that a provider would not accept."""
+
+
+class RequestRejected(AppError):
+    """Raised when a provider would answer this request with a 4xx status.
+
+    Args:
+        message: the provider's words.
+        status: HTTP status; 400 unless the provider uses another one.
+        kind: the provider's error type, where it differs from the usual one for the status.
+        param: the offending field, where the provider names it.
+        code: the provider's error code, where it gives one.
+    """
+
+    def __init__(
+        self, message: str, *, status: int = 400, kind: str = "", param: str = "", code: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.kind = kind
+        self.param = param
+        self.code = code
+
+
+class ModelError(SoundstageError):
+    """Raised by a model that fails. Apps are expected to handle it; a script can cause it on purpose."""
+
+
+class ProviderError(ModelError):
+    """Raised when the model answers with an error instead of a reply.
+
+    Args:
+        message: the provider's words.
+        status: HTTP status, 400 to 599.
+        kind: the provider's error type, e.g. `overloaded_error`; empty for the usual one of the status.
+        headers: response headers, e.g. `{"retry-after": "1"}`.
+        code: the provider's error code, where it gives one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        kind: str = "",
+        headers: Mapping[str, str] | None = None,
+        code: str = "",
+    ) -> None:
+        super().__init__(f"the model answered with status {status}: {message}")
+        self.message = message
+        self.status = status
+        self.kind = kind
+        self.headers = dict(headers or {})
+        self.code = code
+
+
+class ConnectionCut(ModelError):
+    """Raised when the answer breaks off: the connection closes before the model has finished."""
+
+
+class HarnessError(SoundstageError):
+    """Raised when Soundstage itself is wrong, or was used out of order."""
+
+
+class InvalidStateError(HarnessError):
+    """Raised when a call comes at a moment that does not allow it."""
+
+
+class DeadlockError(HarnessError):
+    """Raised on virtual time when every task waits and nothing can ever wake one."""
+
+
+class NetworkForbiddenError(HarnessError):
+    """Raised when a run on virtual time tries to open a socket or start a process."""
+
+
+class EnvironmentProblem(SoundstageError):
+    """Raised when the machine lacks something: a free port, git, a CLI."""
+
+
+class ConfigError(SoundstageError):
+    """Raised when a setting is unknown or has the wrong type."""
+
+
+class ExpectationError(SoundstageError, AssertionError):
+    """Raised when an expectation about the app under test does not hold."""
+
+
+class WaitTimeout(ExpectationError, TimeoutError):
+    """Raised when an expectation does not come true in time."""

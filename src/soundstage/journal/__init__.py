@@ -1,0 +1,79 @@
+"""The one record of a run: frozen events in an append-only journal.
+
+Whatever produces facts appends events; whatever reads (trace, assertions, reports, usage) is a view over
+them. There is no second log.
+"""
+
+from soundstage.journal._codec import SCHEMA_VERSION, decode_record, encode_record
+from soundstage.journal._events import (
+    AgentFinished,
+    AgentStarted,
+    DaemonChanged,
+    EgressTried,
+    Event,
+    FileChanged,
+    HookFired,
+    MessageReceived,
+    MessageSent,
+    ModelChunked,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    Noted,
+    PhaseChanged,
+    ProcessExited,
+    ProcessStarted,
+    Record,
+    RequestRefused,
+    RequestServed,
+    Routed,
+    RunFinished,
+    RunStarted,
+    ScreenChanged,
+    ToolCalled,
+    ToolReturned,
+    UnknownEvent,
+    event_types,
+)
+from soundstage.journal._file import read_journal
+from soundstage.journal._journal import Journal, event
+from soundstage.journal._redact import REDACTED, Redactor
+
+__all__ = [
+    "REDACTED",
+    "SCHEMA_VERSION",
+    "AgentFinished",
+    "AgentStarted",
+    "DaemonChanged",
+    "EgressTried",
+    "Event",
+    "FileChanged",
+    "HookFired",
+    "Journal",
+    "MessageReceived",
+    "MessageSent",
+    "ModelChunked",
+    "ModelFailed",
+    "ModelRequested",
+    "ModelResponded",
+    "Noted",
+    "PhaseChanged",
+    "ProcessExited",
+    "ProcessStarted",
+    "Record",
+    "Redactor",
+    "RequestRefused",
+    "RequestServed",
+    "Routed",
+    "RunFinished",
+    "RunStarted",
+    "ScreenChanged",
+    "ToolCalled",
+    "ToolReturned",
+    "UnknownEvent",
+    "decode_record",
+    "encode_record",
+    "event",
+    "event_types",
+    "read_journal",
+]

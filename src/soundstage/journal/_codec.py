@@ -1,0 +1,84 @@
+"""Journal lines: one JSON object a record. Pure: bytes in, records out."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from soundstage.errors import HarnessError
+from soundstage.journal._events import Event, Record, UnknownEvent, event_types
+
+SCHEMA_VERSION: Final = 1
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Tag(msgspec.Struct):
+    type: str
+
+
+class _Envelope(msgspec.Struct):
+    position: int
+    time: float
+    run: str
+    source: str
+    cause: int | None
+    event: msgspec.Raw
+    v: int = 1
+
+
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_tag = msgspec.json.Decoder(_Tag).decode
+_decoders: dict[str, msgspec.json.Decoder[Any]] = {}
+
+
+def encode_record(record: Record) -> bytes:
+    """The line of a record, without its line end. Lines of a newer version come out as they came in."""
+    event = record.event
+    return event.line if type(event) is UnknownEvent else _encode(record)
+
+
+def decode_record(line: bytes) -> Record:
+    """The record of a line.
+
+    Raises:
+        HarnessError: if the line is not a record.
+    """
+    try:
+        envelope = _decode_envelope(line)
+        kind = _decode_tag(envelope.event).type
+        event = _decode_event(kind, envelope, line)
+    except msgspec.MsgspecError as error:
+        raise HarnessError(
+            "a journal line is not a record",
+            expected='{"position": 1, "time": 0.0, "run": .., "source": .., "event": {"type": ..}}',
+            seen=f"{line[:120]!r} ({error})",
+            hint="give the path of a file that Soundstage wrote: journal.jsonl",
+        ) from None
+    return Record(
+        position=envelope.position,
+        time=envelope.time,
+        run=envelope.run,
+        source=envelope.source,
+        cause=envelope.cause,
+        event=event,
+        v=envelope.v,
+    )
+
+
+def _decode_event(kind: str, envelope: _Envelope, line: bytes) -> Event:
+    decoder = _decoder(kind)
+    if envelope.v > SCHEMA_VERSION or decoder is None:
+        return UnknownEvent(event_type=kind, line=bytes(line))
+    event: Event = decoder.decode(envelope.event)
+    return event
+
+
+def _decoder(kind: str) -> msgspec.json.Decoder[Any] | None:
+    if kind not in _decoders:
+        cls = event_types().get(kind)
+        if cls is None:
+            return None
+        _decoders[kind] = msgspec.json.Decoder(cls)
+    return _decoders[kind]

@@ -1,0 +1,396 @@
+"""Provider-neutral messages: what an app says to a model and what a model says back.
+
+All types are frozen `msgspec` structs. Part types that no format of ours knows are carried as `Opaque`,
+never dropped. A reply is a stream of chunks; a complete `ModelResponse` is the fold of that stream.
+
+    >>> request = ModelRequest(model="gpt-4o", messages=(user("hello"),))
+    >>> request.last_user_text
+    'hello'
+    >>> respond([TextChunk(index=0, text="Hel"), TextChunk(index=0, text="lo"), FinishChunk()]).text
+    'Hello'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+__all__ = [
+    "Caller",
+    "FinishChunk",
+    "FinishReason",
+    "GarbledChunk",
+    "Message",
+    "ModelChunk",
+    "ModelRequest",
+    "ModelResponse",
+    "Opaque",
+    "OpaqueChunk",
+    "Part",
+    "Role",
+    "StartChunk",
+    "Text",
+    "TextChunk",
+    "Thinking",
+    "ThinkingChunk",
+    "ToolCall",
+    "ToolCallChunk",
+    "ToolDefinition",
+    "ToolResult",
+    "Usage",
+    "assistant",
+    "call",
+    "decode_arguments",
+    "respond",
+    "system",
+    "tool",
+    "user",
+]
+
+Role = Literal["system", "user", "assistant", "tool"]
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "pause", "error"]
+
+_decode_json = msgspec.json.Decoder().decode
+_encode_json = msgspec.json.Encoder().encode
+
+
+class _Tagged(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
+    """Base of the tagged unions in this file."""
+
+
+class Text(_Tagged, frozen=True, kw_only=True, tag="text"):
+    """Plain text."""
+
+    text: str
+
+
+class Thinking(_Tagged, frozen=True, kw_only=True, tag="thinking"):
+    """Reasoning that the model shows. `signature` is the provider's seal on it, if any."""
+
+    text: str
+    signature: str = ""
+
+
+class ToolCall(_Tagged, frozen=True, kw_only=True, tag="tool_call"):
+    """The model asks for a tool.
+
+    `arguments` is the decoded JSON object. Arguments that are not a JSON object stay readable: they are
+    in `raw`, and `arguments` is empty.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = {}
+    raw: str = ""
+
+    @property
+    def arguments_json(self) -> str:
+        """The arguments as the JSON text that goes over the wire."""
+        return self.raw or _encode_json(self.arguments).decode()
+
+
+class ToolResult(_Tagged, frozen=True, kw_only=True, tag="tool_result"):
+    """What a tool returned for the call with id `call_id`. `name` is empty where the format omits it."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+    name: str = ""
+    extra: tuple[Any, ...] = ()  # content that is not text, as the provider's JSON
+
+
+class Opaque(_Tagged, frozen=True, kw_only=True, tag="opaque"):
+    """A part whose type we do not interpret (images, audio, files), kept as the provider's JSON."""
+
+    type: str
+    data: Any = None
+
+
+Part = Text | Thinking | ToolCall | ToolResult | Opaque
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message: a role and its parts, in order."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All plain text of the message, parts joined by newlines."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def everything(self) -> str:
+        """All readable text: plain text, thinking, tool results and the arguments of tool calls."""
+        return "\n".join(_readable(part) for part in self.parts)
+
+
+def _readable(part: Part) -> str:
+    if isinstance(part, Text | Thinking | ToolResult):
+        return part.text
+    return f"{part.name} {part.arguments_json}" if isinstance(part, ToolCall) else ""
+
+
+class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool that the app offers to the model. `schema` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str = ""
+    schema: dict[str, Any] = {}
+    type: str = "function"
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Token counts. `input_tokens` excludes tokens read from or written to a prompt cache."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """All tokens, cached ones included."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who asks. On the wire it is derived from headers, session ids and identify rules.
+
+    `parent` is the agent that started this one. `headers` are the request's, names in lower case.
+    """
+
+    agent: str = ""
+    conversation: str = ""
+    parent: str = ""
+    phase: str = ""
+    headers: dict[str, str] = {}
+
+
+class ModelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One request to a model.
+
+    Args:
+        model: the name that the app asked for.
+        messages: the conversation so far, system messages included, oldest first.
+        tools: the tools on offer.
+        stream: whether the app asked for a stream (the answer is the same).
+        purpose: `main` for the agent's own steps; side requests name what they are for: `title`,
+            `probe`, `summary`, `web_search`.
+        format: the wire format it came in, empty in process.
+        settings: everything else that was in the request, by the provider's names.
+        caller: who asks.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...] = ()
+    stream: bool = False
+    purpose: str = "main"
+    format: str = ""
+    settings: dict[str, Any] = {}
+    caller: Caller = Caller()
+
+    @property
+    def system_text(self) -> str:
+        """All system messages, joined by newlines."""
+        return "\n".join(message.text for message in self.messages if message.role == "system")
+
+    @property
+    def last_user_text(self) -> str | None:
+        """Any text of the latest user message; `None` when there is none."""
+        for message in reversed(self.messages):
+            if message.role == "user" and (text := message.text):
+                return text
+        return None
+
+    @property
+    def turn(self) -> int:
+        """Which turn of the user this is: the number of user messages with text."""
+        return sum(1 for message in self.messages if message.role == "user" and message.text)
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The results of tools that came after the model's last message."""
+        found: list[ToolResult] = []
+        for message in reversed(self.messages):
+            if message.role == "assistant":
+                break
+            found[:0] = [part for part in message.parts if isinstance(part, ToolResult)]
+        return tuple(found)
+
+
+class StartChunk(_Tagged, frozen=True, kw_only=True, tag="start"):
+    """The first chunk, where something must be known before the content: response headers, another model name."""
+
+    model: str = ""
+    headers: dict[str, str] = {}
+
+
+class TextChunk(_Tagged, frozen=True, kw_only=True, tag="text"):
+    """A piece of text of the block with number `index`. Blocks are numbered in the order of the reply."""
+
+    index: int
+    text: str
+
+
+class ThinkingChunk(_Tagged, frozen=True, kw_only=True, tag="thinking"):
+    """A piece of thinking; the signature comes with the last piece of its block."""
+
+    index: int
+    text: str = ""
+    signature: str = ""
+
+
+class ToolCallChunk(_Tagged, frozen=True, kw_only=True, tag="tool_call"):
+    """A piece of a tool call: id and name with the first piece, then fragments of the arguments' JSON."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class OpaqueChunk(_Tagged, frozen=True, kw_only=True, tag="opaque"):
+    """A whole block that we do not interpret."""
+
+    index: int
+    type: str
+    data: Any = None
+
+
+class GarbledChunk(_Tagged, frozen=True, kw_only=True, tag="garbled"):
+    """A fault: bytes that no format allows. The wire sends them as they are; in process they are noise."""
+
+    data: bytes
+
+
+class FinishChunk(_Tagged, frozen=True, kw_only=True, tag="finish"):
+    """The last chunk: why the model stopped, what it used, which model it says it is.
+
+    `served_by` says where the reply comes from: a rule, a line of a tape, a provider.
+    """
+
+    finish: FinishReason = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+    served_by: str = ""
+
+
+ModelChunk = StartChunk | TextChunk | ThinkingChunk | ToolCallChunk | OpaqueChunk | GarbledChunk | FinishChunk
+
+
+class ModelResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A complete reply: the parts in order, usage, and why the model stopped."""
+
+    parts: tuple[Part, ...] = ()
+    finish: FinishReason = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+    headers: dict[str, str] = {}
+    served_by: str = ""
+
+    @property
+    def text(self) -> str:
+        """All plain text of the reply, joined without a separator."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tools that the model asks for, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    def message(self) -> Message:
+        """The reply as the message that the app appends to its history."""
+        return Message(role="assistant", parts=self.parts)
+
+
+def decode_arguments(text: str) -> tuple[dict[str, Any], str]:
+    """The arguments of a tool call from their JSON text: (object, "") or ({}, the text) if it is none."""
+    if not text:
+        return {}, ""
+    try:
+        value = _decode_json(text)
+    except msgspec.DecodeError:
+        return {}, text
+    return (value, "") if isinstance(value, dict) else ({}, text)
+
+
+def respond(chunks: Iterable[ModelChunk]) -> ModelResponse:
+    """Fold the chunks of a stream into a complete reply. A stream without a finish ends with `error`."""
+    blocks: dict[int, list[Any]] = {}
+    start: StartChunk | None = None
+    finish: FinishChunk | None = None
+    for chunk in chunks:
+        if isinstance(chunk, FinishChunk):
+            finish = chunk
+        elif isinstance(chunk, StartChunk):
+            start = chunk
+        elif not isinstance(chunk, GarbledChunk):
+            blocks.setdefault(chunk.index, []).append(chunk)
+    parts = tuple(_fold_block(pieces) for _, pieces in sorted(blocks.items()))
+    headers = start.headers if start is not None else {}
+    if finish is None:
+        return ModelResponse(parts=parts, finish="error", headers=headers)
+    return ModelResponse(
+        parts=parts,
+        finish=finish.finish,
+        usage=finish.usage,
+        model=finish.model,
+        headers=headers,
+        served_by=finish.served_by,
+    )
+
+
+def _fold_block(pieces: list[Any]) -> Part:
+    first = pieces[0]
+    if isinstance(first, TextChunk):
+        return Text(text=first.text if len(pieces) == 1 else "".join(piece.text for piece in pieces))
+    if isinstance(first, ThinkingChunk):
+        return Thinking(
+            text="".join(piece.text for piece in pieces),
+            signature="".join(piece.signature for piece in pieces),
+        )
+    if isinstance(first, OpaqueChunk):
+        return Opaque(type=first.type, data=first.data)
+    arguments, raw = decode_arguments("".join(piece.arguments for piece in pieces))
+    return ToolCall(id=first.id, name=first.name, arguments=arguments, raw=raw)
+
+
+def user(text: str) -> Message:
+    """A user message."""
+    return Message(role="user", parts=(Text(text=text),))
+
+
+def system(text: str) -> Message:
+    """A system message."""
+    return Message(role="system", parts=(Text(text=text),))
+
+
+def assistant(text: str = "", *calls: ToolCall) -> Message:
+    """An assistant message: text, then tool calls."""
+    parts: tuple[Part, ...] = (Text(text=text), *calls) if text else calls
+    return Message(role="assistant", parts=parts)
+
+
+def tool(call_id: str, text: str, *, is_error: bool = False, name: str = "") -> Message:
+    """A message that carries the result of one tool call."""
+    return Message(
+        role="tool", parts=(ToolResult(call_id=call_id, text=text, is_error=is_error, name=name),)
+    )
+
+
+def call(name: str, arguments: Mapping[str, Any] | None = None, *, id: str = "") -> ToolCall:  # noqa: A002
+    """A tool call, for scripts and tests. Without an id the model that plays it draws one."""
+    return ToolCall(id=id, name=name, arguments=dict(arguments or {}))

@@ -1,0 +1,260 @@
+"""Conditions: when a rule applies. A closed list, each with the question it asks of a request.
+
+`QUESTIONS` is the table: condition name, where the value comes from, how a plain string is compared. The
+value of each question is worked out at most once per request, and only if some rule asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from soundstage.errors import MatchError
+from soundstage.match import (
+    AllOf,
+    AnyOf,
+    Contains,
+    Equals,
+    Fields,
+    Matcher,
+    Not,
+    Regex,
+    matcher,
+    preview,
+    same_text,
+)
+from soundstage.messages import ModelRequest, ToolCall
+
+TextCondition = str | list[Any] | dict[str, Any]
+NumberCondition = int | list[int] | dict[str, Any]
+
+
+class When(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The conditions of a rule; all that are given must hold.
+
+    Text conditions are a substring, `/regex/flags`, a list (any of them), or `{any|all|not|equals: ..}`.
+
+    Args:
+        system: the system prompt.
+        user: any text of the latest user message.
+        contains: any message of the request.
+        agent: who asks; a whole name, upper and lower case alike.
+        previous_agent: the last agent that was at work before this one; routers do not count.
+        iteration: which call of this agent in this conversation it is, from 1.
+        phase: the phase of the conversation; a whole name.
+        turn: which turn of the user it is, from 1.
+        step: which of the model's messages in this conversation the reply will be, from 1.
+        model: the requested model; a whole name.
+        tool: a tool on offer; a whole name.
+        tools: `false`: no tools are on offer; `true`: some are.
+        after_tool: a tool whose result this request brings: its whole name, or the id of the call.
+        tool_result: the text of a tool result that this request brings; `true`: some, `false`: none.
+        header: request headers by name.
+        purpose: what the request is for: `main`, or a side request such as `title` or `probe`.
+    """
+
+    system: TextCondition | None = None
+    user: TextCondition | None = None
+    contains: TextCondition | None = None
+    agent: TextCondition | None = None
+    previous_agent: TextCondition | None = None
+    iteration: NumberCondition | None = None
+    phase: TextCondition | None = None
+    turn: NumberCondition | None = None
+    step: NumberCondition | None = None
+    model: TextCondition | None = None
+    tool: TextCondition | None = None
+    tools: bool | None = None
+    after_tool: TextCondition | None = None
+    tool_result: TextCondition | bool | None = None
+    header: dict[str, TextCondition] | None = None
+    purpose: TextCondition | None = None
+
+
+class Context(NamedTuple):
+    """What the conversation adds to a request."""
+
+    previous_agent: str = ""
+    iteration: int = 1
+
+
+class Question(NamedTuple):
+    """Where a condition's value comes from, and what a plain string means there."""
+
+    value: Callable[[ModelRequest, Context], Any]
+    compile: Callable[[Any], Matcher]
+
+
+def _everything(request: ModelRequest, _: Context) -> str:
+    return "\n".join(message.everything for message in request.messages)
+
+
+def _step(request: ModelRequest, _: Context) -> int:
+    return 1 + sum(1 for message in request.messages if message.role == "assistant")
+
+
+def _answered_tools(request: ModelRequest, _: Context) -> list[str]:
+    """Names and ids of the calls whose results the request brings."""
+    results = request.tool_results
+    if not results:
+        return []
+    called = {
+        part.id: part.name for message in request.messages for part in message.parts if type(part) is ToolCall
+    }
+    found = [
+        word for result in results for word in (result.name or called.get(result.call_id, ""), result.call_id)
+    ]
+    return [word for word in dict.fromkeys(found) if word]
+
+
+def _among(spec: Any, element: Callable[[Any], Matcher]) -> Matcher:
+    """A condition on a list: one element must match; `all`: each condition has such a one; `not`: none."""
+    if isinstance(spec, Mapping) and set(spec) == {"not"}:
+        return ~_among(spec["not"], element)
+    if isinstance(spec, Mapping) and set(spec) == {"all"} and isinstance(spec["all"], list | tuple):
+        return AllOf(*(_among(part, element) for part in spec["all"]))
+    if isinstance(spec, Not):
+        return ~_among(spec.part, element)
+    if isinstance(spec, AllOf):
+        return AllOf(*(_among(part, element) for part in spec.parts))
+    return _OneMatches(element(spec))
+
+
+class _Filled(Matcher):
+    """A list that has elements, or one that has none."""
+
+    __slots__ = ("wanted",)
+
+    def __init__(self, wanted: bool) -> None:  # noqa: FBT001  (the one thing it is about)
+        self.wanted = wanted
+
+    def explain(self, value: Any) -> str | None:
+        if bool(value) is self.wanted:
+            return None
+        return f"expected {self.describe()}, got {preview(value)}"
+
+    def describe(self) -> str:
+        return "some" if self.wanted else "none"
+
+
+class _OneMatches(Matcher):
+    """A list of which at least one element matches."""
+
+    __slots__ = ("part",)
+
+    def __init__(self, part: Matcher) -> None:
+        self.part = part
+
+    def matches(self, value: Any) -> bool:
+        return any(self.part.matches(element) for element in value)
+
+    def explain(self, value: Any) -> str | None:
+        if self.matches(value):
+            return None
+        return f"{self.part.describe()} is not one of {', '.join(map(repr, value)) or 'none'}"
+
+    def describe(self) -> str:
+        return self.part.describe()
+
+
+def _names(spec: Any) -> Matcher:
+    return _among(spec, same_text)
+
+
+def _results(spec: Any) -> Matcher:
+    return _Filled(spec) if isinstance(spec, bool) else _among(spec, matcher)
+
+
+def _headers(spec: Any) -> Matcher:
+    if not isinstance(spec, Mapping) or not spec:
+        raise MatchError("headers are given by name", expected='{"x-name": condition}', seen=preview(spec))
+    return Fields({str(name).lower(): matcher(value) for name, value in spec.items()})
+
+
+def _tools(spec: Any) -> Matcher:
+    if not isinstance(spec, bool):
+        raise MatchError(
+            "`tools` is true or false", seen=preview(spec), hint="`tool` is about the tool of one name"
+        )
+    return Equals(spec)
+
+
+def _number(spec: Any) -> Matcher:
+    found = matcher(spec)
+    _check_number(found)
+    return found
+
+
+def _check_number(condition: Matcher) -> None:
+    """Refuse what no count can ever equal."""
+    if isinstance(condition, AnyOf | AllOf):
+        for part in condition.parts:
+            _check_number(part)
+    elif isinstance(condition, Not):
+        _check_number(condition.part)
+    elif isinstance(condition, Contains | Regex):
+        raise MatchError(
+            "a number is expected here", seen=condition.describe(), hint="write it without quotes"
+        )
+    elif isinstance(condition, Equals) and (type(condition.value) is not int or condition.value < 1):
+        raise MatchError("numbers count from 1", seen=repr(condition.value))
+
+
+QUESTIONS: Final[dict[str, Question]] = {
+    "system": Question(lambda request, _: request.system_text or None, matcher),
+    "user": Question(lambda request, _: request.last_user_text, matcher),
+    "contains": Question(_everything, matcher),
+    "agent": Question(lambda request, _: request.caller.agent or None, same_text),
+    "previous_agent": Question(lambda _, context: context.previous_agent or None, same_text),
+    "iteration": Question(lambda _, context: context.iteration, _number),
+    "phase": Question(lambda request, _: request.caller.phase or None, same_text),
+    "turn": Question(lambda request, _: request.turn, _number),
+    "step": Question(_step, _number),
+    "model": Question(lambda request, _: request.model, same_text),
+    "tool": Question(lambda request, _: [tool.name for tool in request.tools], _names),
+    "tools": Question(lambda request, _: bool(request.tools), _tools),
+    "after_tool": Question(_answered_tools, _names),
+    "tool_result": Question(lambda request, _: [result.text for result in request.tool_results], _results),
+    "header": Question(lambda request, _: request.caller.headers, _headers),
+    "purpose": Question(lambda request, _: request.purpose, same_text),
+}
+
+
+class Facts:
+    """The answers that one request gives, each worked out when it is first asked for."""
+
+    __slots__ = ("_context", "_known", "request")
+
+    def __init__(self, request: ModelRequest, context: Context) -> None:
+        self.request = request
+        self._context = context
+        self._known: dict[str, Any] = {}
+
+    def get(self, name: str) -> Any:
+        """The value that the condition `name` looks at."""
+        known = self._known
+        if name not in known:
+            known[name] = QUESTIONS[name].value(self.request, self._context)
+        return known[name]
+
+
+def compile_conditions(when: When) -> tuple[tuple[str, Matcher], ...]:
+    """The given conditions as (name, matcher), in the order of the table.
+
+    Raises:
+        MatchError: for a bad expression; `error.summary` names the condition.
+    """
+    found = []
+    for name, question in QUESTIONS.items():
+        spec = getattr(when, name)
+        if spec is None:
+            continue
+        try:
+            found.append((name, question.compile(spec)))
+        except MatchError as error:
+            raise MatchError(
+                f"{name}: {error.summary}", expected=error.expected, seen=error.seen, hint=error.hint
+            ) from None
+    return tuple(found)
