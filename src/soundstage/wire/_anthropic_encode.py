@@ -1,0 +1,207 @@
+"""Anthropic Messages, the way out: replies and errors as the provider writes them.
+
+A stream is a sentence with a grammar: `message_start`, then each block in its turn as `content_block_start`,
+any number of `content_block_delta` and `content_block_stop`, then `message_delta` with the reason and the
+usage, then `message_stop`. One block is open at a time, so a new block index closes the block before it.
+Source: the provider's reference for streamed messages and for errors.
+
+`message_start` says that no tokens were used: the model tells what it used only at its end, and whatever
+`message_delta` says then replaces it. An estimate would stay wherever the real count is zero, and would be
+charged to streams that break off.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from soundstage.errors import ProviderError, RequestRejected
+from soundstage.messages import (
+    FinishChunk,
+    FinishReason,
+    GarbledChunk,
+    ModelChunk,
+    ModelRequest,
+    ModelResponse,
+    Opaque,
+    Part,
+    StartChunk,
+    Text,
+    TextChunk,
+    Thinking,
+    ThinkingChunk,
+    ToolCall,
+    ToolCallChunk,
+    Usage,
+)
+from soundstage.wire import _sse
+from soundstage.wire._codec import Fault, Stamp
+from soundstage.wire._parts import BlockChunk, check_first
+
+FINISH: Final[dict[FinishReason, str]] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
+    "pause": "pause_turn",
+    "error": "end_turn",
+}
+ERRORS: Final = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_PING: Final = _sse.event("ping", {"type": "ping"})
+_STOP: Final = _sse.event("message_stop", {"type": "message_stop"})
+
+
+def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+    """A whole message."""
+    message = _message(response.model or request.model, stamp)
+    message["content"] = [_block(part) for part in response.parts]
+    message["stop_reason"] = FINISH[response.finish]
+    message["usage"] = _usage(response.usage)
+    return _sse.encode_json(message)
+
+
+def _message(model: str, stamp: Stamp) -> dict[str, Any]:
+    return {
+        "id": f"msg_{stamp.id}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": _usage(Usage()),
+    }
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "cache_creation_input_tokens": usage.cache_write_tokens,
+        "cache_read_input_tokens": usage.cache_read_tokens,
+        "output_tokens": usage.output_tokens,
+    }
+
+
+def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Thinking):
+        return {"type": "thinking", "thinking": part.text, "signature": part.signature}
+    if isinstance(part, ToolCall):
+        # Arguments that are no JSON object have no place here; their text shows what the model said.
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.raw or part.arguments}
+    if isinstance(part, Opaque):
+        return _opaque(part.type, part.data)
+    return {"type": "tool_result", "tool_use_id": part.call_id, "content": part.text}
+
+
+def _opaque(kind: str, data: Any) -> dict[str, Any]:
+    return {"type": kind, **data} if isinstance(data, dict) else {"type": kind, "data": data}
+
+
+class MessageEncoder:
+    """Chunks as events. What all deltas of a block begin with is encoded once."""
+
+    def __init__(self, request: ModelRequest, stamp: Stamp) -> None:
+        self._message = _message(request.model, stamp)
+        self._stamp = stamp
+        self._index = -1  # of the open block, as the chunks count
+        self._number = -1  # of the open block, as the events count
+        self._open = False
+        self._signature = ""
+        self._delta = b""
+
+    def begin(self) -> bytes:
+        return _sse.event("message_start", {"type": "message_start", "message": self._message}) + _PING
+
+    def chunk(self, chunk: ModelChunk) -> bytes:
+        if isinstance(chunk, GarbledChunk):
+            return chunk.data
+        if isinstance(chunk, StartChunk | FinishChunk):
+            return b""
+        started = b"" if self._open and chunk.index == self._index else self._start(chunk)
+        piece = ""
+        if isinstance(chunk, TextChunk):
+            piece = chunk.text
+        elif isinstance(chunk, ToolCallChunk):
+            piece = chunk.arguments
+        elif isinstance(chunk, ThinkingChunk):
+            piece = chunk.text
+            self._signature += chunk.signature
+        return started + self._delta + _sse.encode_json(piece) + b"}}\n\n" if piece else started
+
+    def _start(self, chunk: BlockChunk) -> bytes:
+        check_first(chunk, self._index)
+        stopped = self._stop()
+        self._index, self._open = chunk.index, True
+        self._number += 1
+        content, delta = _opening(chunk)
+        self._delta = (
+            b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{%s:'
+            % (self._number, delta)
+        )
+        event = {"type": "content_block_start", "index": self._number, "content_block": content}
+        return stopped + _sse.event("content_block_start", event)
+
+    def _stop(self) -> bytes:
+        """The end of the open block; the seal on thinking comes right before it."""
+        if not self._open:
+            return b""
+        self._open = False
+        seal, self._signature = self._signature, ""
+        delta = {"type": "signature_delta", "signature": seal}
+        event = {"type": "content_block_delta", "index": self._number, "delta": delta}
+        sealed = _sse.event("content_block_delta", event) if seal else b""
+        return sealed + _sse.event(
+            "content_block_stop", {"type": "content_block_stop", "index": self._number}
+        )
+
+    def finish(self, finish: FinishChunk) -> bytes:
+        event = {
+            "type": "message_delta",
+            "delta": {"stop_reason": FINISH[finish.finish], "stop_sequence": None},
+            "usage": _usage(finish.usage),
+        }
+        return self._stop() + _sse.event("message_delta", event) + _STOP
+
+    def error(self, error: ProviderError) -> bytes:
+        return _sse.event("error", _error(error, self._stamp))
+
+
+def _opening(chunk: BlockChunk) -> tuple[dict[str, Any], bytes]:
+    """A block before its first piece, and how its pieces are labelled."""
+    if isinstance(chunk, TextChunk):
+        return {"type": "text", "text": ""}, b'"type":"text_delta","text"'
+    if isinstance(chunk, ThinkingChunk):
+        return {"type": "thinking", "thinking": "", "signature": ""}, b'"type":"thinking_delta","thinking"'
+    if isinstance(chunk, ToolCallChunk):
+        block = {"type": "tool_use", "id": chunk.id, "name": chunk.name, "input": {}}
+        return block, b'"type":"input_json_delta","partial_json"'
+    return _opaque(chunk.type, chunk.data), b""
+
+
+def _error(error: ProviderError | RequestRejected, stamp: Stamp) -> dict[str, Any]:
+    usual = ERRORS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
+    return {
+        "type": "error",
+        "error": {"type": error.kind or usual, "message": error.message},
+        "request_id": f"req_{stamp.id}",
+    }
+
+
+def fault(error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:
+    """The error answer."""
+    headers = {"content-type": "application/json", "request-id": f"req_{stamp.id}"}
+    if isinstance(error, ProviderError):
+        headers |= error.headers
+    return Fault(error.status, headers, _sse.encode_json(_error(error, stamp)))

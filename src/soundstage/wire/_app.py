@@ -1,0 +1,253 @@
+"""The wire: any model, behind the HTTP interfaces of four providers.
+
+One request: the path picks the codec, the codec makes a `ModelRequest` of the body, headers say who asks, the
+journaled model answers in chunks, the same codec encodes them. Nothing here knows whether the model is
+scripted, replayed or live.
+
+Failures take the provider's shape: what it would refuse is refused with its status and words; a scripted
+error is sent as it is; a script without an answer gives an error that no client retries and that says so.
+Every one of them is in the journal.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from soundstage.clock import Clock, IdSource, running_clock
+from soundstage.errors import ConnectionCut, ProviderError, RequestRejected, ScriptError
+from soundstage.journal import Journal, RequestRefused, RequestServed
+from soundstage.messages import (
+    FinishChunk,
+    GarbledChunk,
+    ModelChunk,
+    ModelRequest,
+    ModelResponse,
+    StartChunk,
+    respond,
+)
+from soundstage.models import JournaledModel, Model
+from soundstage.net import Exchange, HttpRequest
+from soundstage.wire import _openai_responses, _side
+from soundstage.wire._anthropic import AnthropicMessages
+from soundstage.wire._callers import with_caller
+from soundstage.wire._codec import Codec, Stamp
+from soundstage.wire._control import Control
+from soundstage.wire._gemini import Gemini
+from soundstage.wire._openai_chat import OpenAIChat
+from soundstage.wire._openai_responses import OpenAIResponses
+from soundstage.wire._routes import Found, find_route, format_of
+
+CODECS: Final[dict[str, Codec]] = {
+    codec.name: codec for codec in (OpenAIChat(), OpenAIResponses(), AnthropicMessages(), Gemini())
+}
+SHOWN_OF_BODY: Final = 2000
+NO_RETRY: Final = {"x-should-retry": "false"}
+
+
+class WireApp:
+    """Answers provider requests from a model; give `handle` to an `HttpServer`.
+
+    Args:
+        model: what answers.
+        journal: where everything goes.
+        clock: whose time answers carry.
+        ids: where ids come from.
+        token: if given, what clients must send as API key or as `x-soundstage-token`.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        journal: Journal,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        token: str = "",
+    ) -> None:
+        self.journal = journal
+        self._clock = clock if clock is not None else running_clock()
+        self._ids = ids if ids is not None else IdSource()
+        self._token = token
+        if token:
+            journal.redactor.add(token)
+        identify = getattr(model, "identify", None)
+        self._model = JournaledModel(model, journal, source="wire", identify=identify)
+        self._control = Control(model, journal)
+        self._answered: dict[str, tuple[ModelRequest, ModelResponse]] = {}  # Responses that may be continued
+        self._kinds: dict[str, Callable[[HttpRequest, Exchange, Found], Awaitable[None]]] = {
+            "generate": self._generate,
+            "count": self._side,
+            "models": self._side,
+            "model": self._side,
+            "embed": self._side,
+        }
+
+    async def handle(self, request: HttpRequest, exchange: Exchange) -> None:
+        """Answer one request."""
+        if request.path == "/health":
+            await exchange.reply(200, {"content-type": "application/json"}, b'{"status":"ok"}')
+            return
+        if self._token and not self._authorized(request):
+            await self._refuse(request, exchange, RequestRejected("invalid x-api-key", status=401))
+        elif request.path.startswith("/_soundstage/"):
+            await self._control.handle(request, exchange)
+        else:
+            await self._route(request, exchange)
+
+    def _authorized(self, request: HttpRequest) -> bool:
+        headers = request.headers
+        given = (
+            headers.get("x-soundstage-token"),
+            headers.get("authorization", "").removeprefix("Bearer "),
+            headers.get("x-api-key"),
+            headers.get("x-goog-api-key"),
+        )
+        return any(value and hmac.compare_digest(value.encode(), self._token.encode()) for value in given)
+
+    async def _route(self, request: HttpRequest, exchange: Exchange) -> None:
+        found = find_route(request.method, request.path, request.query, request.headers)
+        if found is None:
+            missing = RequestRejected(f"Unknown request URL: {request.method} {request.path}.", status=404)
+            await self._refuse(request, exchange, missing)
+            return
+        try:
+            if request.too_large:
+                raise RequestRejected("Request exceeds the maximum allowed number of bytes.", status=413)
+            await self._kinds[found.kind](request, exchange, found)
+        except RequestRejected as error:
+            await self._refuse(request, exchange, error, found.format)
+
+    async def _refuse(
+        self,
+        request: HttpRequest,
+        exchange: Exchange,
+        error: RequestRejected,
+        format: str = "",  # noqa: A002
+    ) -> None:
+        codec = CODECS[format or format_of(request.path)]
+        fault = codec.fault(error, self._stamp())
+        self.journal.append(
+            RequestRefused(
+                format=codec.name,
+                path=request.path,
+                status=fault.status,
+                message=error.message,
+                body=request.body[:SHOWN_OF_BODY].decode("utf-8", "replace"),
+            ),
+            source="wire",
+        )
+        await exchange.reply(fault.status, fault.headers, fault.body)
+
+    def _stamp(self) -> Stamp:
+        return Stamp(self._ids.draw(), int(self._clock.wall().timestamp()))
+
+    async def _side(self, request: HttpRequest, exchange: Exchange, found: Found) -> None:
+        """What no model answers: counts, lists, embeddings."""
+        what, body = _side.answer(found, request.body)
+        self.journal.append(RequestServed(format=found.format, path=request.path, what=what), source="wire")
+        await exchange.reply(200, {"content-type": "application/json"}, body)
+
+    async def _generate(self, request: HttpRequest, exchange: Exchange, found: Found) -> None:
+        codec = CODECS[found.format]
+        asked = codec.decode(request.body, found.parameters)
+        asked = self._continued(with_caller(asked, self.journal.redactor.headers(request.headers)))
+        stamp = self._stamp()
+        try:
+            if asked.stream:
+                await self._stream(codec, asked, exchange, stamp)
+            else:
+                await self._complete(codec, asked, exchange, stamp)
+        except ProviderError as error:
+            await self._fault(codec, exchange, error, stamp)
+        except ScriptError as error:
+            refusal = ProviderError(str(error), status=400, kind="soundstage_no_answer", headers=NO_RETRY)
+            await self._fault(codec, exchange, refusal, stamp)
+
+    def _continued(self, asked: ModelRequest) -> ModelRequest:
+        """A request of the Responses format that continues an earlier answer, with that history in front."""
+        previous = asked.settings.get("previous_response_id")
+        if asked.format != "openai-responses" or not isinstance(previous, str):
+            return asked
+        if previous not in self._answered:
+            raise RequestRejected(
+                f"Previous response with id '{previous}' not found.",
+                param="previous_response_id",
+                code="previous_response_not_found",
+            )
+        continued = _openai_responses.continue_from(asked, *self._answered[previous])
+        _openai_responses.check_calls(continued)
+        return continued
+
+    def _remember(self, asked: ModelRequest, response: ModelResponse, stamp: Stamp) -> None:
+        if asked.format == "openai-responses" and asked.settings.get("store") is not False:
+            self._answered[f"resp_{stamp.id}"] = (asked, response)
+
+    async def _fault(self, codec: Codec, exchange: Exchange, error: ProviderError, stamp: Stamp) -> None:
+        if exchange.started:
+            raise error
+        fault = codec.fault(error, stamp)
+        await exchange.reply(fault.status, fault.headers, fault.body)
+
+    async def _complete(self, codec: Codec, asked: ModelRequest, exchange: Exchange, stamp: Stamp) -> None:
+        chunks: list[ModelChunk] = []
+        cut = False
+        try:
+            async for chunk in exchange.each(self._model.stream(asked)):
+                chunks.append(chunk)
+        except ConnectionCut:
+            cut = True
+        response = respond(chunks)
+        body = codec.encode(response, asked, stamp)
+        garbage = [chunk.data for chunk in chunks if isinstance(chunk, GarbledChunk)]
+        if garbage:
+            body = body[: len(body) // 2] + b"".join(garbage)
+        headers = {"content-type": "application/json", "request-id": f"req_{stamp.id}", **response.headers}
+        if cut:
+            await exchange.begin(200, {**headers, "content-length": str(len(body))})
+            exchange.write(body[: len(body) // 2])
+            await exchange.cut()
+            return
+        self._remember(asked, response, stamp)
+        await exchange.reply(200, headers, body)
+
+    async def _stream(self, codec: Codec, asked: ModelRequest, exchange: Exchange, stamp: Stamp) -> None:
+        encoder = codec.encoder(asked, stamp)
+        headers = {
+            "content-type": getattr(encoder, "stream_type", codec.stream_type),
+            "cache-control": "no-cache",
+            "request-id": f"req_{stamp.id}",
+        }
+        chunks: list[ModelChunk] = []
+        try:
+            async for chunk in exchange.each(self._model.stream(asked)):
+                chunks.append(chunk)
+                kind = type(chunk)
+                if kind is StartChunk:
+                    headers.update(chunk.headers)  # type: ignore[union-attr]
+                    shown = msgspec.structs.replace(asked, model=chunk.model or asked.model)  # type: ignore[union-attr]
+                    encoder = codec.encoder(shown, stamp)
+                    continue
+                if not exchange.started:
+                    await exchange.begin(200, headers)
+                    exchange.write(encoder.begin())
+                if kind is FinishChunk:
+                    exchange.write(encoder.finish(chunk))  # type: ignore[arg-type]
+                else:
+                    exchange.write(encoder.chunk(chunk))
+        except ConnectionCut:
+            if not exchange.started:
+                await exchange.begin(200, headers)
+            await exchange.cut()
+            return
+        except ProviderError as error:
+            if not exchange.started:
+                raise
+            await exchange.flush()  # some clients know an error only if it comes alone
+            exchange.write(encoder.error(error))
+        else:
+            self._remember(asked, respond(chunks), stamp)
+        await exchange.end()

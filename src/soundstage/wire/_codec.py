@@ -1,0 +1,96 @@
+"""What a provider format is: bytes in, requests out; chunks in, bytes out. Pure: no I/O, clock, randomness.
+
+A codec translates one provider's HTTP bodies. `decode` refuses what the provider would refuse. A complete
+answer is `encode`, a streamed one the events of `encoder`; both get their id and time from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from soundstage.errors import ProviderError, RequestRejected
+from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ModelResponse
+
+
+class Stamp(NamedTuple):
+    """What a codec may not make up itself: the answer's id (24 letters and digits) and time (Unix seconds)."""
+
+    id: str
+    created: int
+
+
+class Fault(NamedTuple):
+    """An error answer: status, headers, body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Encoder(Protocol):
+    """One streamed answer. Each call returns the bytes to send, possibly none."""
+
+    def begin(self) -> bytes:
+        """What comes before the first chunk."""
+        ...
+
+    def chunk(self, chunk: ModelChunk) -> bytes:
+        """The events for one chunk; a `GarbledChunk` passes as it is. Not for the finish."""
+        ...
+
+    def finish(self, finish: FinishChunk) -> bytes:
+        """What closes open blocks and the stream."""
+        ...
+
+    def error(self, error: ProviderError) -> bytes:
+        """The event for an error in mid-stream."""
+        ...
+
+
+class Codec(Protocol):
+    """One provider format."""
+
+    name: str
+    stream_type: str
+
+    def decode(self, body: bytes, parameters: Mapping[str, str]) -> ModelRequest:
+        """The request in a body.
+
+        Args:
+            body: what was posted.
+            parameters: what the path and the query say: `model`, `stream`, ...
+
+        Raises:
+            RequestRejected: as the provider would.
+        """
+        ...
+
+    def encode(self, response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+        """The body of a complete answer."""
+        ...
+
+    def encoder(self, request: ModelRequest, stamp: Stamp) -> Encoder:
+        """The events of a streamed answer."""
+        ...
+
+    def fault(self, error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:
+        """The provider's error answer."""
+        ...
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body.
+
+    Raises:
+        RequestRejected: if it is none.
+    """
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestRejected(f"We could not parse the JSON body of your request: {error}") from None
+    if not isinstance(value, dict):
+        raise RequestRejected(f"The body of your request must be a JSON object, not {type(value).__name__}.")
+    return value

@@ -1,0 +1,109 @@
+"""The harness's own endpoints under `/_soundstage/`, for tests in other languages and processes.
+
+| request                                | answer                                                       |
+|----------------------------------------|--------------------------------------------------------------|
+| `GET journal?after=N&within=S`         | records after N as JSON lines; waits up to S seconds for one |
+| `POST rules` (script in YAML or JSON)  | adds its rules: `{"added": 2}`                               |
+| `GET unused`                           | the rules that have not served yet                           |
+| `POST reset`                           | forgets conversations and what has been served               |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from soundstage.errors import ScriptError, ScriptLoadError, SoundstageError
+from soundstage.journal import Journal, Noted, encode_record
+from soundstage.models import Model, ScriptedModel, load_rules
+from soundstage.net import Exchange, HttpRequest
+from soundstage.wire._sse import encode_json
+
+JSON: Final = {"content-type": "application/json"}
+LINES: Final = {"content-type": "application/x-ndjson"}
+LONGEST_WAIT: Final = 60.0
+
+
+class Control:
+    """Handles requests under `/_soundstage/`."""
+
+    def __init__(self, model: Model, journal: Journal) -> None:
+        self._model = model
+        self._journal = journal
+        self._table: dict[tuple[str, str], Callable[[HttpRequest, Exchange], Awaitable[None]]] = {
+            ("GET", "journal"): self._records,
+            ("GET", "unused"): self._unused,
+            ("POST", "rules"): self._rules,
+            ("POST", "reset"): self._reset,
+        }
+
+    async def handle(self, request: HttpRequest, exchange: Exchange) -> None:
+        """Answer one request; mistakes get status 400 with what was expected."""
+        action = self._table.get((request.method, request.path.removeprefix("/_soundstage/")))
+        if action is None:
+            known = ", ".join(f"{method} /_soundstage/{name}" for method, name in self._table)
+            await _error(
+                exchange, 404, f"no such endpoint: {request.method} {request.path}; there are: {known}"
+            )
+            return
+        try:
+            await action(request, exchange)
+        except (SoundstageError, ValueError) as error:
+            await _error(exchange, 400, str(error))
+
+    async def _records(self, request: HttpRequest, exchange: Exchange) -> None:
+        query = parse_qs(request.query)
+        after = int(query.get("after", ["0"])[0])
+        within = min(float(query.get("within", ["0"])[0]), LONGEST_WAIT)
+        if within > 0 and len(self._journal) <= after:
+            await self._next(after, within)
+        redact = self._journal.redactor.bytes
+        lines = [redact(encode_record(record)) + b"\n" for record in self._journal.read(after)]
+        await exchange.reply(200, LINES, b"".join(lines))
+
+    async def _next(self, after: int, within: float) -> None:
+        """Wait for a record after `after`; coming back without one is no mistake."""
+        try:
+            async with asyncio.timeout(within):
+                async for _ in self._journal.tail(after):
+                    return
+        except TimeoutError:
+            return
+
+    def _scripted(self) -> ScriptedModel:
+        if isinstance(self._model, ScriptedModel):
+            return self._model
+        raise ScriptError("this server has no script", seen=f"it answers from a {type(self._model).__name__}")
+
+    async def _unused(self, request: HttpRequest, exchange: Exchange) -> None:
+        rules = [
+            {"rule": rule.label, "when": rule.describe(), "where": rule.where}
+            for rule in self._scripted().unused()
+        ]
+        await _json(exchange, {"unused": rules})
+
+    async def _rules(self, request: HttpRequest, exchange: Exchange) -> None:
+        script = self._scripted().script
+        try:
+            added = load_rules(script, request.body.decode(), source="request")
+        except ScriptLoadError as error:
+            problems = [problem._asdict() for problem in error.problems]
+            await exchange.reply(400, JSON, encode_json({"error": str(error), "problems": problems}))
+            return
+        self._journal.append(Noted(text=f"{added} rules added"), source="wire")
+        await _json(exchange, {"added": added})
+
+    async def _reset(self, request: HttpRequest, exchange: Exchange) -> None:
+        self._scripted().reset()
+        self._journal.append(Noted(text="script reset"), source="wire")
+        await _json(exchange, {"reset": True})
+
+
+async def _json(exchange: Exchange, value: Any) -> None:
+    await exchange.reply(200, JSON, encode_json(value))
+
+
+async def _error(exchange: Exchange, status: int, message: str) -> None:
+    await exchange.reply(status, JSON, encode_json({"error": message}))

@@ -1,0 +1,277 @@
+"""OpenAI Responses, the way out: the items of a reply and the response object.
+
+Source: the provider's API reference for the response object.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from soundstage.messages import (
+    FinishChunk,
+    FinishReason,
+    ModelRequest,
+    ModelResponse,
+    Opaque,
+    OpaqueChunk,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+    Usage,
+)
+from soundstage.wire import _openai
+from soundstage.wire._codec import Stamp
+from soundstage.wire._sse import encode_json
+
+STATUS: Final[dict[FinishReason, str]] = {
+    "stop": "completed",
+    "tool_calls": "completed",
+    "pause": "completed",
+    "length": "incomplete",
+    "content_filter": "incomplete",
+    "error": "failed",
+}
+REASONS: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+FAILED: Final = {"code": "server_error", "message": "The model stopped with an error."}
+TIERS: Final = {"fast": "priority", "priority": "priority", "flex": "flex"}  # asked -> served
+ECHOED: Final[dict[str, Any]] = {  # what the response repeats of the request, and its default
+    "background": False,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "safety_identifier": None,
+    "store": True,
+    "temperature": 1.0,
+    "tool_choice": "auto",
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": None,
+}
+
+
+class Grammar(NamedTuple):
+    """What the events of one kind of item are called."""
+
+    prefix: str  # of the item's id
+    text: str  # the events for its text
+    field: str  # of the done event that repeats the whole text
+    part: str = ""  # the events for the part that the text is in, if it is in one
+    numbered: str = ""  # the field with the number of that part
+    empty: str = ""  # the text of an item that never got any
+
+
+GRAMMAR: Final = {
+    "message": Grammar("msg", "output_text", "text", "content_part", "content_index"),
+    "reasoning": Grammar("rs", "reasoning_summary_text", "text", "reasoning_summary_part", "summary_index"),
+    "function_call": Grammar("fc", "function_call_arguments", "arguments", empty="{}"),
+    "custom_tool_call": Grammar("ctc", "custom_tool_call_input", "input"),
+}
+
+
+class Item:
+    """One item that text is added to: the `number`th of the response.
+
+    It builds the finished item of a streamed reply and of a complete one, so these cannot differ. `place` is
+    where events say their text belongs, `marks` what they say about each piece of it.
+    """
+
+    __slots__ = (
+        "call_id",
+        "grammar",
+        "id",
+        "kind",
+        "marks",
+        "name",
+        "number",
+        "pieces",
+        "place",
+        "signature",
+    )
+
+    def __init__(self, kind: str, number: int, stamp: Stamp, call_id: str = "", name: str = "") -> None:
+        self.kind = kind
+        self.grammar = GRAMMAR[kind]
+        self.number = number
+        self.id = f"{self.grammar.prefix}_{stamp.id}_{number}"
+        self.place: dict[str, Any] = {"item_id": self.id, "output_index": number}
+        if self.grammar.numbered:
+            self.place[self.grammar.numbered] = 0
+        self.marks: dict[str, Any] = {"logprobs": []} if kind == "message" else {}
+        self.call_id = call_id
+        self.name = name
+        self.pieces: list[str] = []
+        self.signature = ""
+
+    @property
+    def text(self) -> str:
+        """All text so far."""
+        return "".join(self.pieces) or self.grammar.empty
+
+    def part(self, text: str) -> dict[str, Any]:
+        """The part that holds the text."""
+        if self.kind == "reasoning":
+            return {"type": "summary_text", "text": text}
+        return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+
+    def announced(self) -> dict[str, Any]:
+        """The item before it has any text."""
+        return self._item([], "", "in_progress")
+
+    def finished(self, status: str) -> dict[str, Any]:
+        """The item with all its text."""
+        text = self.text
+        parts = [self.part(text)] if text or self.kind == "message" else []
+        return self._item(parts, text, status)
+
+    def _item(self, parts: list[dict[str, Any]], text: str, status: str) -> dict[str, Any]:
+        head = {"id": self.id, "type": self.kind}
+        if self.kind == "message":
+            return {**head, "status": status, "role": "assistant", "content": parts}
+        if self.kind == "reasoning":
+            sealed = {"encrypted_content": self.signature} if self.signature else {}
+            return {**head, "summary": parts, **sealed}
+        call = {"call_id": self.call_id, "name": self.name, self.grammar.field: text}
+        return {**head, "status": status, **call}
+
+
+def call_kind(name: str, custom: frozenset[str]) -> str:
+    """What kind of item a call of the tool `name` is."""
+    return "custom_tool_call" if name in custom else "function_call"
+
+
+def whole(part: Opaque | OpaqueChunk | ToolResult) -> dict[str, Any]:
+    """The item for a block that has no grammar."""
+    if isinstance(part, ToolResult):
+        return {"type": "function_call_output", "call_id": part.call_id, "output": part.text}
+    data = part.data if isinstance(part.data, dict) else {"data": part.data}
+    return {"type": part.type, **data}
+
+
+def _encode_part(part: Part, number: int, stamp: Stamp, custom: frozenset[str], status: str) -> bytes:
+    """The item for one part of a complete reply."""
+    if isinstance(part, Opaque | ToolResult):
+        return encode_json(whole(part))
+    if isinstance(part, ToolCall):
+        item = Item(call_kind(part.name, custom), number, stamp, part.id, part.name)
+        item.pieces.append(part.arguments_json if part.arguments else part.raw)
+    else:
+        item = Item("message" if isinstance(part, Text) else "reasoning", number, stamp)
+        item.pieces.append(part.text)
+        item.signature = part.signature if isinstance(part, Thinking) else ""
+    return encode_json(item.finished(status))
+
+
+def last_status(status: str) -> str:
+    """What the item is that a reply ends with; earlier ones are always complete."""
+    return "completed" if status == "completed" else "incomplete"
+
+
+class Answer:
+    """The response object. What never changes in it is encoded once."""
+
+    __slots__ = ("_constant", "_request", "_stamp")
+
+    def __init__(self, request: ModelRequest, stamp: Stamp) -> None:
+        self._request = request
+        self._stamp = stamp
+        constant = {"id": f"resp_{stamp.id}", "object": "response", "created_at": stamp.created}
+        self._constant = encode_json(constant | _echo(request))[:-1]
+
+    def started(self) -> bytes:
+        """The response before it has any item."""
+        return self._encode({"status": "in_progress", "model": self._request.model})
+
+    def failed(self, items: list[bytes], error: dict[str, Any]) -> bytes:
+        """The response that broke off with `error`."""
+        return self._encode({"status": "failed", "model": self._request.model, "error": error}, items)
+
+    def finished(self, finish: FinishChunk | ModelResponse, items: list[bytes]) -> bytes:
+        """The whole response."""
+        status = STATUS[finish.finish]
+        reason = REASONS.get(finish.finish)
+        return self._encode(
+            {
+                "status": status,
+                "model": finish.model or self._request.model,
+                "completed_at": self._stamp.created if status == "completed" else None,
+                "error": FAILED if status == "failed" else None,
+                "incomplete_details": {"reason": reason} if reason else None,
+                "usage": _usage(finish.usage),
+            },
+            items,
+        )
+
+    def _encode(self, fields: dict[str, Any], items: list[bytes] | None = None) -> bytes:
+        changing = {
+            "completed_at": None,
+            "error": None,
+            "incomplete_details": None,
+            "usage": None,
+            "output": [msgspec.Raw(item) for item in items or ()],
+            **fields,
+        }
+        return self._constant + b"," + encode_json(changing)[1:]
+
+
+def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+    """See `Codec.encode`."""
+    custom = _openai.custom_tools(request.tools)
+    last = len(response.parts) - 1
+    ending = last_status(STATUS[response.finish])
+    items = [
+        _encode_part(part, number, stamp, custom, ending if number == last else "completed")
+        for number, part in enumerate(response.parts)
+    ]
+    return Answer(request, stamp).finished(response, items)
+
+
+def _echo(request: ModelRequest) -> dict[str, Any]:
+    settings = request.settings
+    echo = {
+        name: default if settings.get(name) is None else settings[name] for name, default in ECHOED.items()
+    }
+    echo["tools"] = [_tool(tool) for tool in request.tools]
+    echo["text"] = {"format": {"type": "text"}, "verbosity": "medium"} | _given(settings, "text")
+    echo["reasoning"] = {"effort": None, "summary": None} | _given(settings, "reasoning")
+    echo["service_tier"] = TIERS.get(str(settings.get("service_tier")), "default")
+    conversation = settings.get("conversation")
+    if conversation:
+        echo["conversation"] = conversation if isinstance(conversation, dict) else {"id": conversation}
+    if settings.get("prompt"):
+        echo["prompt"] = settings["prompt"]
+    return echo
+
+
+def _given(settings: dict[str, Any], name: str) -> dict[str, Any]:
+    value = settings.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    """The tool as it was offered; whether a function is strict is not kept."""
+    if tool.type != "function":
+        return tool.schema
+    described = {"name": tool.name, "description": tool.description or None}
+    return {"type": "function", **described, "parameters": tool.schema, "strict": None}
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    given = _openai.input_tokens(usage)
+    cached = {"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens}
+    return {
+        "input_tokens": given,
+        "input_tokens_details": cached,
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": given + usage.output_tokens,
+    }

@@ -1,0 +1,99 @@
+"""Paths of the providers: which codec and which kind of answer belongs to each. A table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+Kind = Literal["generate", "count", "models", "model", "embed"]
+
+
+class Route(NamedTuple):
+    """A method and a path, whose format it is and what is wanted."""
+
+    method: str
+    path: re.Pattern[str]
+    format: str
+    kind: Kind
+
+
+class Found(NamedTuple):
+    """The route of a request, and what its path and query say."""
+
+    format: str
+    kind: Kind
+    parameters: dict[str, str]
+
+
+def _route(method: str, path: str, format: str, kind: Kind) -> Route:  # noqa: A002
+    return Route(method, re.compile(path), format, kind)
+
+
+_GEMINI: Final = r"/v1(?:beta|alpha)?/(?:tunedModels|models)/(?P<model>[^:]+):"
+
+ROUTES: Final = (
+    _route("POST", r"(?:/v1)?/chat/completions", "openai-chat", "generate"),
+    _route("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "openai-chat", "generate"),
+    _route("POST", r"(?:/v1)?/responses", "openai-responses", "generate"),
+    _route("POST", r"(?:/v1)?/messages", "anthropic", "generate"),
+    _route("POST", r"(?:/v1)?/messages/count_tokens", "anthropic", "count"),
+    _route("POST", _GEMINI + r"(?P<call>generateContent|streamGenerateContent)", "gemini", "generate"),
+    _route("POST", _GEMINI + r"countTokens", "gemini", "count"),
+    _route("POST", _GEMINI + r"(?P<call>embedContent|batchEmbedContents)", "gemini", "embed"),
+    _route("POST", r"(?:/v1)?/embeddings", "openai-chat", "embed"),
+    _route("GET", r"(?:/v1)?/models", "openai-chat", "models"),
+    _route("GET", r"(?:/v1)?/models/(?P<model>.+)", "openai-chat", "model"),
+    _route("GET", r"/v1(?:beta|alpha)/models", "gemini", "models"),
+    _route("GET", r"/v1(?:beta|alpha)/models/(?P<model>.+)", "gemini", "model"),
+)
+_EXACT: Final = {
+    ("POST", path): Found(format, kind, {})
+    for path, format, kind in (  # noqa: A001
+        ("/v1/chat/completions", "openai-chat", "generate"),
+        ("/v1/responses", "openai-responses", "generate"),
+        ("/v1/messages", "anthropic", "generate"),
+    )
+}
+
+
+def client_format(headers: Mapping[str, str]) -> str:
+    """Whose client sends such headers: the lists of models have one path for three providers."""
+    if "anthropic-version" in headers:
+        return "anthropic"
+    return "gemini" if "x-goog-api-client" in headers or "x-goog-api-key" in headers else "openai-chat"
+
+
+def find_route(method: str, path: str, query: str, headers: Mapping[str, str] | None = None) -> Found | None:
+    """The route of a request, or None.
+
+    Args:
+        method: of the request.
+        path: without the query.
+        query: as it came.
+        headers: of the request, names in lower case.
+    """
+    if not query:
+        exact = _EXACT.get((method, path))
+        if exact is not None:
+            return exact
+    for route in ROUTES:
+        found = route.path.fullmatch(path) if route.method == method else None
+        if found is None:
+            continue
+        parameters = dict(parse_qsl(query))
+        parameters.update({name: unquote(value) for name, value in found.groupdict().items() if value})
+        if parameters.get("call") == "streamGenerateContent":
+            parameters["stream"] = "true"
+        listed = route.kind in ("models", "model") and route.format == "openai-chat"
+        format = client_format(headers or {}) if listed else route.format  # noqa: A001
+        return Found(format, route.kind, parameters)
+    return None
+
+
+def format_of(path: str) -> str:
+    """Whose error shape to use for a path that no route knows."""
+    if "/v1beta" in path or "/v1alpha" in path:
+        return "gemini"
+    return "anthropic" if path.startswith(("/v1/messages", "/messages")) else "openai-chat"

@@ -1,0 +1,91 @@
+"""A model behind a loopback server: what tests and the command line start."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from soundstage.clock import Clock, IdSource
+from soundstage.errors import EnvironmentProblem
+from soundstage.journal import Journal
+from soundstage.models import Model
+from soundstage.net import LOOPBACK, HttpServer
+from soundstage.wire._app import WireApp
+
+
+class ModelServer(HttpServer):
+    """A model on a port, in the formats of four providers.
+
+    Args:
+        model: what answers: scripted, replaying, faulty, live.
+        journal: where everything goes.
+        host: loopback unless given; any other address needs a token.
+        port: 0 picks a free one.
+        token: what clients must send as their API key.
+        clock: whose time answers carry.
+        ids: where ids come from.
+
+    Raises:
+        EnvironmentProblem: if the address is not loopback and there is no token.
+
+    Example:
+        ::
+
+            async with asyncio.timeout(60):
+                server = ModelServer(script.model(), journal)
+                await server.start()
+                client = openai.AsyncOpenAI(base_url=server.openai_url, api_key="test")
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        journal: Journal,
+        *,
+        host: str = LOOPBACK,
+        port: int = 0,
+        token: str = "",
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+    ) -> None:
+        if not token and not _is_loopback(host):
+            raise EnvironmentProblem(
+                f"{host} can be reached from other machines",
+                expected="a loopback address, or a token that clients must send",
+                hint=f"use --host {LOOPBACK}, or add --token SECRET",
+            )
+        self.model = model
+        self.app = WireApp(model, journal, clock=clock, ids=ids, token=token)
+        super().__init__(self.app.handle, journal, host=host, port=port, name="model-server")
+
+    @property
+    def openai_url(self) -> str:
+        """`base_url` for the `openai` package."""
+        return f"{self.url}/v1"
+
+    @property
+    def anthropic_url(self) -> str:
+        """`base_url` for the `anthropic` package and `ANTHROPIC_BASE_URL`."""
+        return self.url
+
+    @property
+    def gemini_url(self) -> str:
+        """`base_url` for `google-genai` (in its `http_options`)."""
+        return self.url
+
+    def environment(self, key: str = "sk-soundstage") -> dict[str, str]:
+        """Variables that point the official packages and CLIs at this server."""
+        return {
+            "OPENAI_BASE_URL": self.openai_url,
+            "OPENAI_API_KEY": key,
+            "ANTHROPIC_BASE_URL": self.anthropic_url,
+            "ANTHROPIC_API_KEY": key,
+            "GOOGLE_GEMINI_BASE_URL": self.gemini_url,
+            "GEMINI_API_KEY": key,
+        }
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
