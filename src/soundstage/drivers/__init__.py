@@ -1,0 +1,8 @@
+"""Drivers: real programs and agents, started for one run and gone after it."""
+
+from soundstage.drivers._command import Command
+from soundstage.drivers._isolation import Isolation
+from soundstage.drivers._protocol import Driver, Session, Turn
+from soundstage.drivers.claude_code import ClaudeCode
+
+__all__ = ["ClaudeCode", "Command", "Driver", "Isolation", "Session", "Turn"]

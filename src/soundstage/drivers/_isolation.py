@@ -1,0 +1,143 @@
+"""How far a real program is kept apart from the machine that it runs on.
+
+With `Isolation.PROCESS` a program gets a home, a configuration and a temporary folder that are thrown away
+afterwards, and an environment that is built from nothing: the variables below, those of a recording proxy,
+and what the caller adds. No variable of ours reaches it unless it is on the list, so no key, no proxy and no
+setting of the machine leaks into a run. It may still read the file system and open sockets by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from soundstage.errors import InvalidStateError
+from soundstage.journal import Journal
+from soundstage.net import EgressProxy
+
+
+class Isolation(StrEnum):
+    """How far a program is kept apart. `PROCESS`: throw-away folders, a bare environment, refused egress."""
+
+    PROCESS = "process"
+
+
+INHERITED: Final = (
+    "PATH",  # programs are found
+    "LD_LIBRARY_PATH",  # some builds of Python find their library by it
+    "DYLD_LIBRARY_PATH",  # the same on macOS
+)
+
+FIXED: Final = {
+    "LANG": "C.UTF-8",  # texts and sort order are the same everywhere
+    "TZ": "UTC",  # times too
+    "PYTHONUNBUFFERED": "1",  # lines come when they are written, although they go into a pipe
+}
+
+FOLDERS: Final = {
+    "HOME": "home",
+    "XDG_CONFIG_HOME": "home/.config",
+    "XDG_CACHE_HOME": "home/.cache",
+    "XDG_DATA_HOME": "home/.local/share",
+    "XDG_STATE_HOME": "home/.local/state",
+    "TMPDIR": "tmp",
+    "TMP": "tmp",
+    "TEMP": "tmp",
+}
+_PROXIES: Final = frozenset({"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"})
+
+
+def isolated(
+    parent: Mapping[str, str],
+    root: Path,
+    *,
+    proxy: Mapping[str, str],
+    extra: Mapping[str, str],
+    allow: Iterable[str] = (),
+) -> dict[str, str]:
+    """The environment of a program. Pure.
+
+    Args:
+        parent: our own variables; only those on the list are taken.
+        root: where the throw-away folders are.
+        proxy: what sends requests to the recording proxy.
+        extra: what the caller adds; wins over everything else.
+        allow: names that are taken from `parent` too.
+    """
+    taken = {name: parent[name] for name in (*INHERITED, *allow) if name in parent}
+    folders = {name: str(root / folder) for name, folder in FOLDERS.items()}
+    return {"PATH": os.defpath, **FIXED, **taken, **folders, **proxy, **extra}
+
+
+class Sandbox:
+    """The throw-away folders and the proxy of one program.
+
+    Args:
+        journal: where the proxy records.
+        proxy: one that runs already; else one of its own, unless the caller's variables name a proxy.
+        extra: variables that the caller adds.
+        allow: names of our variables that the program may have.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        proxy: EgressProxy | None = None,
+        extra: Mapping[str, str] | None = None,
+        allow: Iterable[str] = (),
+    ) -> None:
+        self._extra = dict(extra or {})
+        self._allow = tuple(allow)
+        self._own = EgressProxy(journal) if proxy is None and not _PROXIES & self._extra.keys() else None
+        self._proxy = proxy if proxy is not None else self._own
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def root(self) -> Path:
+        """Where the folders are."""
+        if self._folder is None:
+            raise InvalidStateError("the throw-away folders are not there", hint="start the driver first")
+        return Path(self._folder.name).resolve()
+
+    @property
+    def home(self) -> Path:
+        """The program's home folder."""
+        return self.root / FOLDERS["HOME"]
+
+    @property
+    def temporary(self) -> Path:
+        """The program's folder for temporary files."""
+        return self.root / FOLDERS["TMPDIR"]
+
+    async def open(self) -> None:
+        """Make the folders and start the proxy."""
+        self._folder = tempfile.TemporaryDirectory(prefix="soundstage-")
+        self.home.mkdir()
+        self.temporary.mkdir()
+        try:
+            if self._own is not None:
+                await self._own.start()
+        except BaseException:
+            await self.close()
+            raise
+
+    def environment(self, own: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The program's environment; `own` is what this kind of program needs, the caller's wins over it."""
+        proxy = self._proxy.environment() if self._proxy is not None else {}
+        extra = {**(own or {}), **self._extra}
+        return isolated(os.environ, self.root, proxy=proxy, extra=extra, allow=self._allow)
+
+    async def close(self) -> None:
+        """Stop the proxy and remove the folders. Harmless when repeated."""
+        try:
+            if self._own is not None:
+                await self._own.stop()
+        finally:
+            if self._folder is not None:
+                self._folder.cleanup()
+                self._folder = None

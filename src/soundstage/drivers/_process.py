@@ -1,0 +1,308 @@
+"""One real process and everything that it starts, from start to the last exit.
+
+How it works. The program runs below a launcher (`_launcher.py`), which collects every descendant. Three
+background tasks read: standard output and error line by line as they come, and the launcher's reports. When
+all three have come to their end, nothing of the program is left, and `ProcessExited` goes into the journal.
+That is what `wait` waits for, so whoever has waited can rely on it.
+
+Two ways to end it. `end` is polite: it closes the input, then asks the program's process group with SIGTERM,
+then kills; each step waits for the exit itself, up to its share of the grace. `kill` is immediate and does
+not wait, so it works in a task that is being cancelled: it closes our half of the launcher's socket, and the
+launcher does the rest. The same happens when our process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from soundstage.drivers._lines import LineSplitter
+from soundstage.errors import AppError, EnvironmentProblem, HarnessError, InvalidStateError
+from soundstage.journal import Journal, Noted, ProcessExited, ProcessStarted
+
+LAUNCHER: Final = Path(__file__).with_name("_launcher.py")
+KEPT: Final = 200  # lines of standard error that messages and `ProcessExited` can show
+SHOWN: Final = 20
+GRACE: Final = 3.0  # seconds for each polite step
+LAST_GRACE: Final = 10.0  # seconds that the kernel may take to end what has been killed
+_PIECE: Final = 65536
+_LAUNCHER_NEEDS: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # where a Python build may find itself
+
+OnLine = Callable[[str, str], None]
+"""Gets `stdout` or `stderr`, and a line."""
+
+
+class Process:
+    """A program that runs, with all that it starts.
+
+    Args:
+        argv: the program and its arguments.
+        journal: where its start and exit go.
+        source: who it belongs to, in the journal.
+        cwd: the folder that it runs in.
+        environment: all of its variables; nothing is inherited.
+        on_line: called with each line of output as it comes.
+        line_limit: bytes after which a line is cut.
+        scratch: a folder to remove should our process be killed; we remove it ourselves otherwise.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        journal: Journal,
+        *,
+        source: str,
+        cwd: Path,
+        environment: Mapping[str, str],
+        on_line: OnLine,
+        line_limit: int = 1024 * 1024,
+        scratch: Path | None = None,
+    ) -> None:
+        self.argv = tuple(argv)
+        self.journal = journal
+        self.source = source
+        self.cwd = cwd
+        self.pid = 0
+        self.started_at: int | None = None
+        self.code: int | None = None
+        self._environment = dict(environment)
+        self._on_line = on_line
+        self._line_limit = line_limit
+        self._scratch = scratch
+        self._errors: deque[str] = deque(maxlen=KEPT)
+        self._launcher: asyncio.subprocess.Process | None = None
+        self._control: asyncio.StreamWriter | None = None
+        self._life: asyncio.Task[int] | None = None
+        self._ended = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether something of it may still run."""
+        return self._life is not None and not self._life.done()
+
+    @property
+    def stderr(self) -> str:
+        """The last lines of standard error."""
+        return "\n".join(self._errors)
+
+    async def start(self) -> None:
+        """Start the program; return when it runs.
+
+        Raises:
+            EnvironmentProblem: if it cannot be run: not found, not executable, no such folder.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            reports = await self._launch(ours, theirs)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        try:
+            await self._hand_over(reports)
+        except BaseException:
+            self.kill()
+            await self._forget()
+            raise
+        self._life = asyncio.create_task(self._live(reports), name=f"{self.source} process")
+
+    async def _launch(self, ours: socket.socket, theirs: socket.socket) -> asyncio.StreamReader:
+        needed = {name: os.environ[name] for name in _LAUNCHER_NEEDS if name in os.environ}
+        self._launcher = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", str(LAUNCHER), str(theirs.fileno())),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,  # Ctrl-C in a terminal is for us: we end the program in order
+            env=needed,
+        )
+        reports, self._control = await asyncio.open_unix_connection(sock=ours)
+        return reports
+
+    async def _hand_over(self, reports: asyncio.StreamReader) -> None:
+        assert self._control is not None
+        job = {
+            "argv": self.argv,
+            "cwd": str(self.cwd),
+            "env": self._environment,
+            "scratch": str(self._scratch or ""),
+        }
+        self._control.write(json.dumps(job).encode() + b"\n")
+        report = await _report(reports)
+        if "started" not in report:
+            raise EnvironmentProblem(
+                f"{self.argv[0]} cannot be run",
+                expected=f"a program, in PATH or by its path, and the folder {self.cwd}",
+                seen=str(report.get("failed") or "the launcher ended without a word"),
+                hint="install it, or give its full path",
+            )
+        self.pid = int(report["started"])
+        started = ProcessStarted(
+            command=self.argv, pid=self.pid, cwd=str(self.cwd), environment=tuple(sorted(self._environment))
+        )
+        self.started_at = self.journal.append(started, source=self.source)
+
+    async def _live(self, reports: asyncio.StreamReader) -> int:
+        """Read until all is over; the exit code."""
+        launcher = self._launcher
+        assert launcher is not None
+        assert launcher.stdout is not None
+        assert launcher.stderr is not None
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._read("stdout", launcher.stdout))
+                group.create_task(self._read("stderr", launcher.stderr))
+                report = await _report(reports)
+                self.code = int(report.get("exited", -signal.SIGKILL) or 0)
+        except* Exception as problems:
+            raise HarnessError(
+                f"reading {self.argv[0]} failed", seen=repr(problems.exceptions[0])
+            ) from problems
+        finally:
+            self.kill()
+            await self._forget()
+        self._tell_exit(report)
+        return self.code
+
+    def _tell_exit(self, report: dict[str, Any]) -> None:
+        if report.get("left"):
+            note = Noted(
+                text="the program left processes behind; they were ended", data={"names": report["left"]}
+            )
+            self.journal.append(note, source=self.source, cause=self.started_at)
+        assert self.code is not None
+        exited = ProcessExited(code=self.code, stderr=self.stderr)
+        self.journal.append(exited, source=self.source, cause=self.started_at)
+
+    async def _read(self, channel: str, stream: asyncio.StreamReader) -> None:
+        splitter = LineSplitter(self._line_limit)
+        while data := await stream.read(_PIECE):
+            self._deliver(channel, splitter.feed(data))
+        self._deliver(channel, splitter.flush())
+
+    def _deliver(self, channel: str, lines: list[str]) -> None:
+        if channel == "stderr":
+            self._errors.extend(lines)
+        for line in lines:
+            self._on_line(channel, line)
+
+    async def _forget(self) -> None:
+        """Wait for the launcher, and close what connects us with it."""
+        if self._launcher is not None:
+            await self._launcher.wait()
+        if self._control is not None:
+            self._control.close()
+
+    async def write(self, data: bytes) -> None:
+        """Write to standard input; return when the system has taken it.
+
+        Raises:
+            AppError: if the program has exited, or has closed its input.
+        """
+        if self._ended:
+            raise InvalidStateError(f"the input of {self.source} has ended", hint="write before end_input()")
+        stream = self._stdin()
+        try:
+            stream.write(data)
+            await stream.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            raise AppError(
+                f"{self.source} does not read its input",
+                seen="it has closed its input" if self.alive else self.describe_exit(),
+                hint="look at its output in the journal",
+            ) from None
+
+    def feed(self, data: bytes) -> None:
+        """Write all of the standard input, which then ends. Does not wait for the program to read it."""
+        self._stdin().write(data)
+        self.end_input()
+
+    def end_input(self) -> None:
+        """Close standard input, like Ctrl-D. Harmless when repeated."""
+        self._ended = True
+        self._stdin().close()
+
+    def _stdin(self) -> asyncio.StreamWriter:
+        if self._launcher is None or self._launcher.stdin is None:
+            raise InvalidStateError(f"{self.source} does not run", hint="start it first")
+        return self._launcher.stdin
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the program's process group."""
+        if self._control is not None and self.alive:
+            self._control.write(bytes([number]))
+
+    def kill(self) -> None:
+        """Let everything be killed; does not wait. Harmless when it is over."""
+        if self._control is not None and not self._control.is_closing():
+            with contextlib.suppress(OSError):
+                self._control.write_eof()
+
+    async def wait(self) -> int:
+        """Wait until nothing of it is left; the exit code, negative for a signal."""
+        if self._life is None:
+            raise InvalidStateError(f"{self.source} does not run", hint="start it first")
+        return await asyncio.shield(self._life)
+
+    async def end(self, *, grace: float = GRACE) -> int:
+        """End it: close its input, then SIGTERM, then kill, with `grace` seconds for each of the first two.
+
+        Raises:
+            EnvironmentProblem: if the system does not end what has been killed.
+        """
+        try:
+            self.end_input()
+            await self._over(grace)
+        except BaseException:
+            self.kill()
+            raise
+        return await self.terminate(grace=grace)
+
+    async def terminate(self, *, grace: float = GRACE) -> int:
+        """End it without waiting for its own end: SIGTERM, then kill after `grace` seconds."""
+        try:
+            self.signal(signal.SIGTERM)
+            await self._over(grace)
+        finally:
+            self.kill()
+        return await self.killed()
+
+    async def killed(self) -> int:
+        """Kill everything and wait for it; the exit code."""
+        self.kill()
+        if not await self._over(LAST_GRACE):
+            raise EnvironmentProblem(
+                f"{self.argv[0]} (process {self.pid}) does not end",
+                seen=f"SIGKILL had no effect within {LAST_GRACE:g} s",
+                hint="it may belong to another user, or wait for a disk",
+            )
+        return await self.wait()
+
+    async def _over(self, within: float) -> bool:
+        if self._life is None:
+            return True
+        done, _ = await asyncio.wait({self._life}, timeout=within)
+        return bool(done)
+
+    def describe_exit(self) -> str:
+        """The exit code and the end of standard error, for messages."""
+        shown = list(self._errors)[-SHOWN:]
+        return "\n".join([f"exit code {self.code}", *(shown or ["nothing on standard error"])])
+
+
+async def _report(reports: asyncio.StreamReader) -> dict[str, Any]:
+    """The launcher's next line; empty if it is gone."""
+    line = await reports.readline()
+    report: dict[str, Any] = json.loads(line) if line else {}
+    return report

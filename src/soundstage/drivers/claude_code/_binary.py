@@ -1,0 +1,66 @@
+"""Where the Claude Code CLI is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from soundstage.errors import EnvironmentProblem
+
+TESTED_VERSION: Final = "2.1.330"  # the one that the conformance test pins
+VARIABLE: Final = "SOUNDSTAGE_CLAUDE"
+INSTALL: Final = "pip install 'soundstage[claude]'"
+
+
+def find_cli(explicit: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Path:
+    """The CLI: `explicit`, else $SOUNDSTAGE_CLAUDE, else the one in claude-agent-sdk, else `claude` in PATH.
+
+    Args:
+        explicit: its path.
+        environment: where to look for variables; ours unless given.
+
+    Raises:
+        EnvironmentProblem: if there is none, or the one that was named is not there.
+    """
+    variables = os.environ if environment is None else environment
+    for named, path in ((explicit, "cli="), (variables.get(VARIABLE), f"${VARIABLE}")):
+        if named:
+            return _named(Path(named), path)
+    found = bundled_cli() or _in_path(variables)
+    if found is None:
+        raise EnvironmentProblem(
+            "the Claude Code CLI is not installed",
+            expected=f"${VARIABLE}, the package claude-agent-sdk, or `claude` in PATH",
+            seen="none of them",
+            hint=INSTALL,
+        )
+    return found
+
+
+def _named(path: Path, by: str) -> Path:
+    if not path.is_file():
+        raise EnvironmentProblem(
+            "the Claude Code CLI is not where it should be",
+            expected=f"a program at {path}, as {by} says",
+            seen="no such file",
+            hint=f"correct the path, or leave it out and {INSTALL}",
+        )
+    return path.resolve()
+
+
+def bundled_cli() -> Path | None:
+    """The CLI that claude-agent-sdk brings; the package is only looked up, importing it takes a second."""
+    package = importlib.util.find_spec("claude_agent_sdk")
+    if package is None or package.origin is None:
+        return None
+    path = Path(package.origin).parent / "_bundled" / "claude"
+    return path if path.is_file() else None
+
+
+def _in_path(variables: Mapping[str, str]) -> Path | None:
+    found = shutil.which("claude", path=variables.get("PATH", os.defpath))
+    return Path(found) if found else None

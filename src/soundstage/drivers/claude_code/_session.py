@@ -1,0 +1,291 @@
+"""One conversation with the Claude Code CLI: one process, prompt by prompt.
+
+How it works. The CLI reads JSON lines and writes JSON lines. A prompt is a line; everything that it then says
+belongs to that turn, up to a `result`. Only then may the next prompt be sent: the CLI would merge an earlier
+one into the turn that is under way. Control requests, such as `interrupt`, have ids and may be sent at any
+time. Lines are handled as they come, in the task that reads them: hooks, results and what the session
+consists of go into the journal. Tool calls and their results do not, because they are on the wire already,
+in the requests and replies of the model.
+
+A turn ends in one of five ways: with its result; with a timeout or with the cancellation of the test, which
+both end the process; with the exit of the process; or with a result that we cannot read, because the CLI is
+of another version. Nothing waits without also waiting for the exit of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from soundstage.drivers._process import GRACE, Process
+from soundstage.drivers.claude_code._binary import TESTED_VERSION
+from soundstage.drivers.claude_code._messages import (
+    ApiRetry,
+    ControlResponse,
+    HookResponse,
+    Init,
+    Result,
+    StreamMessage,
+    Unknown,
+)
+from soundstage.drivers.claude_code._notes import note_init, note_result
+from soundstage.drivers.claude_code._options import SessionOptions, arguments
+from soundstage.drivers.claude_code._stream import decode_line, encode_control, encode_prompt
+from soundstage.drivers.claude_code._turn import ClaudeTurn, describe
+from soundstage.errors import AppError, HarnessError, InvalidStateError, WaitTimeout
+from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, Noted
+from soundstage.match import preview
+
+WITHIN: Final = 60.0
+CONTROL_WITHIN: Final = 10.0
+SHOWN: Final = 8  # messages that an error shows
+LINE_LIMIT: Final = 64 * 1024 * 1024  # bytes; a line may hold pictures
+T = TypeVar("T")
+
+
+class _OpenTurn:
+    """A prompt without its result yet."""
+
+    def __init__(self, prompt: str, position: int) -> None:
+        self.prompt = prompt
+        self.position = position
+        self.messages: list[StreamMessage] = []
+        self.done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+
+class ClaudeSession:
+    """A running CLI. Made by `ClaudeCode.open`; also a context manager that ends it."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        cli: Path,
+        options: SessionOptions,
+        *,
+        session_id: str,
+        cwd: Path,
+        environment: Mapping[str, str],
+        source: str,
+        scratch: Path | None = None,
+        grace: float = GRACE,
+    ) -> None:
+        self.id = session_id
+        self.options = options
+        self._journal = journal
+        self._source = source
+        self._grace = grace
+        self._process = Process(
+            [str(cli), *arguments(options, session_id)],
+            journal,
+            source=source,
+            cwd=cwd,
+            environment=environment,
+            on_line=self._heard,
+            line_limit=LINE_LIMIT,
+            scratch=scratch,
+        )
+        self._turn: _OpenTurn | None = None
+        self._controls: dict[str, asyncio.Future[ControlResponse]] = {}
+        self._asked = 0
+        self._cost = 0.0
+        self._noted_init: dict[str, Any] = {}
+        self._ended = False
+
+    @property
+    def pid(self) -> int:
+        """The process id of the CLI."""
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Start the CLI; it says nothing before the first prompt."""
+        await self._process.start()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.end()
+
+    async def prompt(self, text: str, *, within: float = WITHIN) -> ClaudeTurn:
+        """Send a prompt, or a slash command, and wait for the result.
+
+        Args:
+            text: what to ask.
+            within: seconds for the whole turn.
+
+        Raises:
+            WaitTimeout: if it takes longer; the CLI is ended, and the message shows its last messages.
+            AppError: if the CLI exits instead; the message shows its exit code and standard error.
+            InvalidStateError: while another prompt is under way.
+        """
+        if self._turn is not None:
+            raise InvalidStateError(
+                "a turn is under way",
+                seen=preview(self._turn.prompt),
+                hint="await the first prompt, then ask again",
+            )
+        self._refuse_if_over()
+        received = MessageReceived(text=text, channel=self.id, sender="test")
+        turn = self._turn = _OpenTurn(text, self._journal.append(received, source=self._source))
+        try:
+            async with asyncio.timeout(within):
+                await self._process.write(encode_prompt(text))
+                result = await self._unless_exited(turn.done)
+        except TimeoutError:
+            await self._process.terminate(grace=self._grace)
+            raise self._too_late(turn, within) from None
+        except asyncio.CancelledError:
+            await self._process.killed()
+            raise
+        finally:
+            self._turn = None
+        cost, self._cost = result.total_cost_usd - self._cost, result.total_cost_usd
+        return ClaudeTurn(prompt=text, messages=tuple(turn.messages), result=result, cost_usd=max(cost, 0.0))
+
+    def _refuse_if_over(self) -> None:
+        if self._ended:
+            raise InvalidStateError(
+                "the session has been ended", hint="open another one: resume=ID goes on with it"
+            )
+        if not self._process.alive:
+            raise self._exit_error("it has ended before this prompt")
+
+    async def _unless_exited(self, future: asyncio.Future[T]) -> T:
+        """The result of `future`, or an error when the process is over without it."""
+        over = asyncio.ensure_future(self._process.wait())
+        either: set[asyncio.Future[Any]] = {future, over}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+        if not future.done():
+            raise self._exit_error("it exited in the middle of the turn")
+        return future.result()
+
+    def _exit_error(self, when: str) -> AppError:
+        return AppError(
+            f"Claude Code is not running: {when}",
+            expected="a running CLI",
+            seen=self._process.describe_exit(),
+            hint="look at its events in the journal; extra_args=['--debug-file', PATH] makes it log more",
+        )
+
+    def _too_late(self, turn: _OpenTurn, within: float) -> WaitTimeout:
+        shown = [describe(message) for message in turn.messages[-SHOWN:]]
+        return WaitTimeout(
+            f"Claude Code did not finish within {within:g} s; it has been ended",
+            expected=f"a result for {preview(turn.prompt)}",
+            seen="\n".join([*(shown or ["no message at all"]), self._process.describe_exit()]),
+            hint="the journal shows whether a request was left without an answer; `within=` gives more time",
+        )
+
+    async def interrupt(self, *, within: float = CONTROL_WITHIN) -> None:
+        """Break off the turn that is under way. Its prompt returns with an error; the session goes on."""
+        await self.control("interrupt", within=within)
+
+    async def control(self, subtype: str, *, within: float = CONTROL_WITHIN, **fields: Any) -> dict[str, Any]:
+        """Send a control request and return its answer: `mcp_status`, `set_permission_mode`, `initialize`...
+
+        Raises:
+            AppError: if the CLI refuses it, or exits.
+            WaitTimeout: if it does not answer in time.
+        """
+        self._refuse_if_over()
+        self._asked += 1
+        request_id = f"control-{self._asked}"
+        self._note(f"control request: {subtype}", fields)
+        future: asyncio.Future[ControlResponse] = asyncio.get_running_loop().create_future()
+        self._controls[request_id] = future
+        try:
+            async with asyncio.timeout(within):
+                await self._process.write(encode_control(request_id, subtype, fields))
+                answer = await self._unless_exited(future)
+        except TimeoutError:
+            raise WaitTimeout(f"Claude Code did not answer {subtype!r} within {within:g} s") from None
+        finally:
+            del self._controls[request_id]
+        if answer.error:
+            raise AppError(f"Claude Code refuses the control request {subtype!r}", seen=answer.error)
+        return answer.response
+
+    async def end(self) -> int:
+        """End the CLI: close its input, and be less polite if that does not help. Returns its exit code."""
+        self._ended = True
+        return await self._process.end(grace=self._grace)
+
+    # --- what the CLI says
+
+    def _heard(self, channel: str, line: str) -> None:
+        if channel != "stdout" or not line:
+            return
+        message = decode_line(line)
+        if self._turn is not None:
+            self._turn.messages.append(message)
+        match message:
+            case Init():
+                self._on_init(message)
+            case HookResponse():
+                self._on_hook(message)
+            case Result():
+                self._on_result(message)
+            case ControlResponse():
+                self._on_answer(message)
+            case ApiRetry():
+                self._note("a request failed and is sent again", message.data)
+            case Unknown(problem=problem) if problem:
+                self._on_unreadable(message)
+
+    def _note(self, text: str, data: Mapping[str, Any]) -> None:
+        cause = self._turn.position if self._turn is not None else self._process.started_at
+        self._journal.append(Noted(text=text, data=dict(data)), source=self._source, cause=cause)
+
+    def _on_init(self, message: Init) -> None:
+        """Note what the session consists of; again only when it has changed."""
+        noted = note_init(message)
+        if noted != self._noted_init:
+            self._noted_init = noted
+            self._note("session", noted)
+
+    def _on_hook(self, message: HookResponse) -> None:
+        fired = HookFired(
+            hook=message.hook,
+            event=message.event,
+            outcome=message.outcome,
+            exit_code=message.exit_code,
+            output=message.output,
+        )
+        cause = self._turn.position if self._turn is not None else self._process.started_at
+        self._journal.append(fired, source=self._source, cause=cause)
+
+    def _on_result(self, message: Result) -> None:
+        turn = self._turn
+        self._note("result", note_result(message))
+        if turn is None or message.origin or turn.done.done():
+            return  # not an answer to a prompt; the note tells
+        sent = MessageSent(text=message.text, channel=self.id, sender=self._source)
+        self._journal.append(sent, source=self._source, cause=turn.position)
+        turn.done.set_result(message)
+
+    def _on_answer(self, message: ControlResponse) -> None:
+        future = self._controls.get(message.request_id)
+        if future is not None and not future.done():
+            future.set_result(message)
+
+    def _on_unreadable(self, message: Unknown) -> None:
+        self._note(
+            "a line that cannot be read", {"problem": message.problem, "line": preview(repr(message.data))}
+        )
+        if message.type == "result" and self._turn is not None and not self._turn.done.done():
+            self._turn.done.set_exception(
+                HarnessError(
+                    "the result of Claude Code has another shape than expected",
+                    expected=f"the fields that version {TESTED_VERSION} sends",
+                    seen=f"{message.problem} in {preview(repr(message.data), 400)}",
+                    hint="install the CLI that Soundstage was tested with: pip install 'soundstage[claude]'",
+                )
+            )

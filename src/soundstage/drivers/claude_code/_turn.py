@@ -1,0 +1,156 @@
+"""What came of one prompt: the CLI's messages, and views of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from soundstage.drivers.claude_code._messages import (
+    ControlResponse,
+    Denial,
+    HookResponse,
+    Init,
+    Result,
+    Said,
+    StreamMessage,
+    Told,
+    Unknown,
+)
+from soundstage.match import preview
+from soundstage.messages import Part, Text, ToolCall, ToolResult, Usage
+
+
+class ToolUse(NamedTuple):
+    """A tool that the agent called, and what it returned. `text` is `None` if nothing came back.
+
+    `parent` is the call that started the subagent that used the tool; empty for the main agent.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    text: str | None
+    is_error: bool
+    parent: str
+
+
+class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """One prompt and all that Claude Code did with it.
+
+    Args:
+        prompt: what was asked.
+        messages: everything that the CLI said meanwhile, in order.
+        result: the last of them.
+        cost_usd: the price of this turn alone, subagents included, by the price table of the CLI.
+    """
+
+    prompt: str
+    messages: tuple[StreamMessage, ...]
+    result: Result
+    cost_usd: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The agent's final words, or what the CLI says about a failure."""
+        return self.result.text
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the turn failed. Nothing else tells: `subtype` is `success` for a failed request too."""
+        return self.result.is_error
+
+    @property
+    def subtype(self) -> str:
+        """The CLI's word for how the turn ended: `success`, `error_max_turns`, ..."""
+        return self.result.subtype
+
+    @property
+    def session_id(self) -> str:
+        """The session, which is the conversation on the wire."""
+        return self.result.session_id
+
+    @property
+    def num_turns(self) -> int:
+        """The CLI's count; tool results count too."""
+        return self.result.num_turns
+
+    @property
+    def seconds(self) -> float:
+        """How long the turn took, by the CLI's clock."""
+        return self.result.duration_ms / 1000
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of this turn, subagents left out."""
+        return self.result.usage
+
+    @property
+    def denials(self) -> tuple[Denial, ...]:
+        """Tools that were not allowed."""
+        return self.result.denials
+
+    @property
+    def init(self) -> Init | None:
+        """What the session consisted of in this turn; `None` for a turn without one."""
+        return next((message for message in self.messages if isinstance(message, Init)), None)
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """All tool calls with their results, in the order of the calls."""
+        results = {
+            part.call_id: part
+            for message in self.messages
+            if isinstance(message, Told)
+            for part in message.parts
+            if isinstance(part, ToolResult)
+        }
+        return tuple(
+            _tool_use(part, results.get(part.id), message.parent)
+            for message in self.messages
+            if isinstance(message, Said)
+            for part in message.parts
+            if isinstance(part, ToolCall)
+        )
+
+
+def _tool_use(call: ToolCall, result: ToolResult | None, parent: str) -> ToolUse:
+    return ToolUse(
+        call.id,
+        call.name,
+        call.arguments,
+        result.text if result is not None else None,
+        result.is_error if result is not None else False,
+        parent,
+    )
+
+
+def describe(message: StreamMessage) -> str:
+    """A message in one line, for errors."""
+    match message:
+        case Said(parts=parts):
+            return "assistant: " + "; ".join(map(_part, parts))
+        case Told(parts=parts):
+            return "user: " + "; ".join(map(_part, parts))
+        case Result(is_error=is_error, text=text):
+            return f"result, is_error={is_error}: {preview(text)}"
+        case HookResponse(hook=hook, outcome=outcome, output=output):
+            return f"hook {hook}: {outcome} {preview(output)}"
+        case ControlResponse(error=error):
+            return f"control response: {error or 'ok'}"
+        case Unknown(data=data):
+            return f"unknown: {preview(repr(data))}"
+        case _:
+            return str(message.data.get("subtype", message.data.get("type")))
+
+
+def _part(part: Part) -> str:
+    match part:
+        case Text(text=text):
+            return preview(text)
+        case ToolCall(name=name, arguments_json=arguments):
+            return f"calls {name} {preview(arguments)}"
+        case ToolResult(text=text, is_error=is_error):
+            return f"{'error' if is_error else 'result'} {preview(text)}"
+        case _:
+            return type(part).__name__.lower()

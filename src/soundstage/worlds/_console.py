@@ -1,0 +1,203 @@
+"""The console world, in process: lines in, lines out, end of input.
+
+Two sides. The app holds a `ConsoleIO`: it reads lines and writes text, and nothing tells it that no terminal
+is there. The test holds the `Console`: it sends lines and expects output. Between them is the journal: a line
+sent is a `MessageReceived`, a line written a `MessageSent`, and `expect` waits for events, so it sees every
+line once and in order.
+
+The line that the app has read last is what it is working on; what it then writes, and what it then asks its
+model, has that line as its cause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
+from soundstage.journal import Event, Journal, MessageReceived, MessageSent, Record
+from soundstage.lifecycle import Daemon
+from soundstage.match import matcher, preview
+from soundstage.models import working_on
+
+WITHIN = 5.0
+
+
+class ConsoleIO:
+    """The app's side: what an app uses instead of `input` and `print`."""
+
+    def __init__(self, journal: Journal, channel: str) -> None:
+        self._journal = journal
+        self._channel = channel
+        self._lines: deque[tuple[str, int]] = deque()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._ended = False
+        self._partial = ""
+
+    async def read_line(self) -> str | None:
+        """The next line of input, without its line end; `None` at the end of input."""
+        while not self._lines:
+            if self._ended:
+                return None
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            await future
+        text, position = self._lines.popleft()
+        working_on.set(position)
+        return text
+
+    def write_line(self, text: str = "") -> None:
+        """Write a line."""
+        self.write(text + "\n")
+
+    def write(self, text: str) -> None:
+        """Write text; each line of it counts when its line end comes. Carriage returns are dropped."""
+        *lines, self._partial = (self._partial + text.replace("\r", "")).split("\n")
+        for line in lines:
+            self._journal.append(
+                MessageSent(text=line, channel=self._channel), source=self._channel, cause=working_on.get()
+            )
+
+    def flush(self) -> None:
+        """Count text without a line end as a line."""
+        if self._partial:
+            self.write_line()
+
+    @property
+    def unread(self) -> int:
+        """Lines that the app has not read yet."""
+        return len(self._lines)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the input has been ended by the test."""
+        return self._ended
+
+    def put(self, text: str, position: int) -> None:
+        """Add a line of input; for the test side."""
+        self._lines.append((text, position))
+        self._wake()
+
+    def end(self) -> None:
+        """End the input; for the test side."""
+        self._ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+
+
+class Console(Daemon):
+    """The test's side of an in-process console.
+
+    Example:
+        >>> from soundstage.clock import run
+        >>> async def main():
+        ...     console = Console(Journal())
+        ...     await console.start()
+        ...     console.io.write_line("hello")
+        ...     return await console.expect("hello")
+        >>> run(main())
+        'hello'
+    """
+
+    def __init__(self, journal: Journal, *, name: str = "console") -> None:
+        super().__init__(name, journal)
+        self.io = ConsoleIO(journal, name)
+        self._seen = 0
+
+    async def _start(self) -> None:
+        self._seen = len(self.journal)
+
+    async def _stop(self) -> None:
+        self.io.flush()
+        self.io.end()
+
+    async def send(self, line: str, *, sender: str = "user") -> int:
+        """Type a line and Enter. Returns the position of the event.
+
+        Raises:
+            InvalidStateError: after `end_input`.
+            ValueError: if `line` holds a line end.
+        """
+        if "\n" in line:
+            raise ValueError("send one line at a time: the text holds a line end")
+        if self.io.ended:
+            raise InvalidStateError(
+                f"the input of {self.name} has ended",
+                seen=preview(line),
+                hint="send lines before end_input()",
+            )
+        event = MessageReceived(text=line, channel=self.name, sender=sender)
+        position = self.journal.append(event, source=self.name)
+        self.io.put(line, position)
+        return position
+
+    def end_input(self) -> None:
+        """End the input, like Ctrl-D: the app reads what is left, then `None`. Harmless when repeated."""
+        self.io.end()
+
+    async def expect(self, match: Any, *, within: float = WITHIN) -> str:
+        """Wait for a line that matches, after the one that the last `expect` found. Returns it.
+
+        Args:
+            match: text, `/regex/`, or whatever `soundstage.match` takes.
+            within: seconds on the run's clock.
+
+        Raises:
+            WaitTimeout: if none comes; the message shows the lines that came instead.
+        """
+        wanted = matcher(match)
+        start = self._seen
+
+        def fits(event: Event) -> bool:
+            return self._is_line(event) and wanted.matches(getattr(event, "text", ""))
+
+        try:
+            record = await self.journal.wait_for(fits, within=within, after=start)
+        except WaitTimeout:
+            lines = [preview(line) for line in self._lines_after(start)]
+            raise WaitTimeout(
+                f"{self.name} did not show the expected line within {within:g} s",
+                expected=wanted.describe(),
+                seen="\n".join(lines)
+                if lines
+                else f"no line at all; {self.io.unread} line(s) of input unread",
+                hint="what is shown above came after the last expected line",
+            ) from None
+        self._seen = record.position
+        return str(getattr(record.event, "text", ""))
+
+    async def expect_nothing(self, *, within: float) -> None:
+        """Expect that no line comes for `within` seconds. On virtual time this takes none of yours.
+
+        Raises:
+            ExpectationError: if one comes.
+        """
+        try:
+            record: Record = await self.journal.wait_for(self._is_line, within=within, after=self._seen)
+        except WaitTimeout:
+            return
+        raise ExpectationError(
+            f"{self.name} was expected to stay quiet for {within:g} s",
+            seen=preview(getattr(record.event, "text", "")),
+        )
+
+    @property
+    def lines(self) -> list[str]:
+        """All lines that the app has written."""
+        return self._lines_after(0)
+
+    def _lines_after(self, position: int) -> list[str]:
+        return [
+            record.event.text
+            for record in self.journal.read(position)
+            if isinstance(record.event, MessageSent) and self._is_line(record.event)
+        ]
+
+    def _is_line(self, event: Event) -> bool:
+        return isinstance(event, MessageSent) and event.channel == self.name

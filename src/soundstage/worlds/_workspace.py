@@ -1,0 +1,251 @@
+"""The workspace world: a project tree that an agent works in and a test looks at.
+
+The tree is made at start and removed at stop. The test side writes files, makes it a git repository, and asks
+what changed; the app side is the folder itself, `workspace.root`. What the test itself writes is no change:
+`record_changes` puts only what somebody else did into the journal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from soundstage.errors import EnvironmentProblem, ExpectationError, InvalidStateError, ScriptError
+from soundstage.journal import FileChanged, Journal
+from soundstage.lifecycle import Daemon
+from soundstage.worlds._git import Commit, Git, git_environment
+from soundstage.worlds._tree import LEFT_OUT, Change, FileState, Snapshot, difference, state_of, take
+
+SHOWN: Final = 20  # files that a message lists
+TRIES: Final = 3  # times that the tree is removed, should somebody be writing to it meanwhile
+
+
+class Workspace(Daemon):
+    """A project tree for one run.
+
+    Args:
+        journal: where changes go.
+        root: the folder; a new one in the temporary folder unless given. A folder that exists already is used
+            as it is and stays; one that is made at start is removed at stop.
+        name: how messages call it.
+
+    Raises:
+        EnvironmentProblem: from `start`, if the folder cannot be made.
+
+    Example:
+        ::
+
+            workspace = Workspace(journal)
+            await workspace.start()
+            workspace.write("src/app.py", "print('hello')\\n")
+            workspace.git()
+            workspace.commit("first version")
+            ...  # an agent works in workspace.root
+            assert [change.path for change in workspace.record_changes()] == ["src/app.py"]
+            await workspace.stop()
+    """
+
+    def __init__(self, journal: Journal, root: Path | None = None, *, name: str = "workspace") -> None:
+        super().__init__(name, journal)
+        self._wanted = root
+        self._root: Path | None = None
+        self._git: Git | None = None
+        self._ours = True
+        self._known: dict[str, FileState] = {}
+
+    @property
+    def root(self) -> Path:
+        """The folder, without symbolic links in its path.
+
+        Raises:
+            InvalidStateError: before `start` and after `stop`.
+        """
+        if self._root is None:
+            raise InvalidStateError(
+                f"{self.name} has no folder", seen=f"it is {self.status.value}", hint="start it first"
+            )
+        return self._root
+
+    async def _start(self) -> None:
+        try:
+            self._root = self._make()
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"the folder of {self.name} cannot be made",
+                seen=f"{error.filename or self._wanted}: {error.strerror}",
+                hint="choose a folder that you may write to",
+            ) from None
+        self._git = Git(self._root)
+        self._known = dict(take(self._root))
+
+    def _make(self) -> Path:
+        if self._wanted is None:
+            return Path(tempfile.mkdtemp(prefix="soundstage-")).resolve()
+        self._ours = not self._wanted.exists()
+        self._wanted.mkdir(parents=True, exist_ok=True)
+        return self._wanted.resolve()
+
+    async def _stop(self) -> None:
+        root, self._root = self.root, None
+        if self._ours:
+            remove_tree(root)
+
+    def path(self, path: str | Path) -> Path:
+        """The full path of a file in the workspace, which need not be there.
+
+        Raises:
+            ScriptError: if `path` leads out of the workspace, by `..`, as an absolute path or over a link.
+        """
+        root = self.root
+        try:
+            inside = (root / path).resolve()
+        except (ValueError, RuntimeError) as error:  # a NUL, a loop of links
+            raise ScriptError(f"{str(path)!r} is not a path", seen=str(error)) from None
+        if not inside.is_relative_to(root) or inside == root:
+            raise ScriptError(
+                f"{str(path)!r} is not a file of {self.name}",
+                expected=f"a path below {root}",
+                seen=str(inside),
+                hint="give a path relative to the workspace",
+            )
+        return inside
+
+    def write(self, path: str | Path, text: str | bytes) -> Path:
+        """Write a file, with the folders that it needs. Returns its full path."""
+        target = self.path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text if isinstance(text, bytes) else text.encode())
+        inside = target.relative_to(self.root)
+        state = state_of(target)
+        if state is not None and not LEFT_OUT.intersection(inside.parts):
+            self._known[inside.as_posix()] = state
+        return target
+
+    def read(self, path: str | Path) -> str:
+        """The text of a file.
+
+        Raises:
+            ExpectationError: if it is not there, or is not UTF-8.
+        """
+        target = self.path(path)
+        try:
+            return target.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise ExpectationError(
+                f"{path} is not text",
+                seen=f"{error.reason} at byte {error.start}",
+                hint="use path().read_bytes()",
+            ) from None
+        except OSError as error:
+            raise ExpectationError(
+                f"{path} cannot be read from {self.name}",
+                expected="a file",
+                seen=f"{error.strerror}; the files are: {self._listing()}",
+            ) from None
+
+    def _listing(self) -> str:
+        files = self.files()
+        more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+        return (", ".join(files[:SHOWN]) or "none") + more
+
+    def files(self) -> list[str]:
+        """The paths of all files, sorted, with `/` between folders; `.git` is left out."""
+        return list(self.snapshot())
+
+    def snapshot(self) -> Snapshot:
+        """Every file, now: path to hash and text."""
+        return take(self.root)
+
+    def changes(self, since: Snapshot) -> tuple[Change, ...]:
+        """What is different from an earlier snapshot, by path."""
+        return difference(since, self.snapshot())
+
+    def record_changes(self, *, cause: int | None = None) -> tuple[Change, ...]:
+        """Append a `FileChanged` for everything that changed since `start`, or since the last call.
+
+        Files that the test wrote itself with `write` do not count, unless they changed afterwards.
+
+        Args:
+            cause: position of the event that led to the changes, if one is known.
+        """
+        now = self.snapshot()
+        found = difference(self._known, now)
+        self._known = dict(now)
+        for change in found:
+            event = FileChanged(
+                path=change.path,
+                change=change.change,
+                before=change.before.sha256 if change.before else None,
+                after=change.sha256,
+            )
+            self.journal.append(event, source=self.name, cause=cause)
+        return found
+
+    def git(self) -> None:
+        """Make the workspace a git repository, on a branch `main`, with a local identity.
+
+        Raises:
+            EnvironmentProblem: if git is missing or fails.
+        """
+        self._repository().init()
+
+    def commit(self, message: str) -> Commit:
+        """Commit every change. The same files, messages and order give the same hashes everywhere.
+
+        Raises:
+            InvalidStateError: if the workspace is not a repository.
+            ScriptError: if there is nothing to commit.
+        """
+        return self._repository().commit(message)
+
+    def commits(self) -> tuple[Commit, ...]:
+        """All commits of the current branch, the agent's too, newest first.
+
+        Raises:
+            InvalidStateError: if the workspace is not a repository.
+        """
+        return self._repository().commits()
+
+    def _repository(self) -> Git:
+        if self._git is None or self._root is None:
+            raise InvalidStateError(f"{self.name} is {self.status.value}", hint="start it first")
+        return self._git
+
+    def environment(self) -> dict[str, str]:
+        """Variables for an agent that works here: git without the machine's settings, on a fixed date."""
+        return git_environment(self.root)
+
+
+def remove_tree(root: Path) -> None:
+    """Remove a folder with all that is in it, read-only folders included.
+
+    Raises:
+        EnvironmentProblem: if something cannot be removed.
+    """
+    problem: OSError | None = None
+    for _ in range(TRIES):
+        try:
+            shutil.rmtree(root)
+        except FileNotFoundError:  # the folder is gone, or something in it was just removed by somebody else
+            pass
+        except OSError as error:
+            problem = error
+            _unlock(root)
+        if not root.exists():
+            return
+    raise EnvironmentProblem(
+        f"the folder {root} cannot be removed",
+        seen=f"{problem.filename}: {problem.strerror}" if problem is not None else "something writes to it",
+        hint="end what still uses it, then remove it by hand",
+    )
+
+
+def _unlock(root: Path) -> None:
+    for folder, _, _ in os.walk(root):  # top down: a folder is opened before its children are listed
+        with contextlib.suppress(OSError):
+            Path(folder).chmod(stat.S_IRWXU)

@@ -1,0 +1,77 @@
+"""A CLI of another version: what it says is noted, and what cannot be read is an error, never a wait."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from soundstage.drivers import ClaudeCode
+from soundstage.errors import HarnessError, WaitTimeout
+from soundstage.journal import Journal, MessageSent, Noted
+
+RESULT = {"type": "result", "subtype": "success", "is_error": False, "session_id": "s", "result": "done"}
+
+
+def with_lines(
+    folder: Path, lines: list[str], body: Callable[[ClaudeCode], Awaitable[Any]]
+) -> tuple[Journal, Any]:
+    """Run `body` with a program that answers each line of input with `lines`."""
+    cli = folder / "cli"
+    cli.write_text(
+        f"#!{sys.executable}\nimport sys\nfor _ in sys.stdin:\n    for line in {lines!r}: print(line, flush=True)\n"
+    )
+    cli.chmod(0o755)
+    journal = Journal()
+    work = folder / "work"
+    work.mkdir()
+
+    async def main() -> Any:
+        claude = ClaudeCode(journal, "http://127.0.0.1:1", work, cli=cli)
+        await claude.start()
+        try:
+            return await body(claude)
+        finally:
+            await claude.stop()
+
+    return journal, asyncio.run(main())
+
+
+def test_a_result_of_another_shape_is_an_error_that_names_the_tested_version(tmp_path: Path) -> None:
+    async def body(claude: ClaudeCode) -> None:
+        with pytest.raises(HarnessError, match=r"no bool 'is_error'") as caught:
+            await claude.prompt("hello", within=30)
+        assert "pip install" in caught.value.hint
+
+    with_lines(tmp_path, ['{"type": "result", "subtype": "success"}'], body)
+
+
+def test_noise_new_messages_and_results_of_other_origin_do_not_end_a_turn(tmp_path: Path) -> None:
+    other = {**RESULT, "result": "a task", "origin": {"kind": "task-notification"}}
+    lines = ["not json", '{"type": "brand_new"}', json.dumps(other), json.dumps(RESULT), json.dumps(RESULT)]
+
+    async def body(claude: ClaudeCode) -> list[str]:
+        turn = await claude.prompt("hello", within=30)
+        return [turn.text, *[type(message).__name__ for message in turn.messages[:4]]]
+
+    journal, seen = with_lines(tmp_path, lines, body)
+    assert seen == ["done", "Unknown", "Unknown", "Result", "Result"]
+    assert [event.text for event in journal.events(MessageSent)] == ["done"]
+    noted = [event for event in journal.events(Noted) if event.text == "a line that cannot be read"]
+    assert [event.data["problem"] for event in noted] == ["not a JSON object"]
+
+
+def test_a_cli_that_says_nothing_is_ended_in_time(tmp_path: Path) -> None:
+    async def body(claude: ClaudeCode) -> None:
+        with pytest.raises(WaitTimeout, match="no message at all"):
+            await claude.prompt("hello", within=0.2)
+
+    with_lines(tmp_path, [], body)
+    with pytest.raises(WaitTimeout, match="did not answer 'interrupt'"):
+        (tmp_path / "second").mkdir()
+        with_lines(tmp_path / "second", [], lambda claude: claude.interrupt(within=0.2))

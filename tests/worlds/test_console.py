@@ -1,0 +1,142 @@
+"""The console in process: both sides, and the journal between them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from soundstage.clock import run
+from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
+from soundstage.journal import Journal, MessageReceived, MessageSent
+from soundstage.worlds import Console
+
+
+def on_console(body):
+    """Run `body(console)` on virtual time."""
+
+    async def main():
+        console = Console(Journal())
+        await console.start()
+        try:
+            return await body(console)
+        finally:
+            await console.stop()
+
+    return run(main())
+
+
+def test_lines_are_read_in_the_order_in_which_they_were_sent_and_then_none():
+    async def body(console):
+        await console.send("one")
+        await console.send("two")
+        console.end_input()
+        return [await console.io.read_line() for _ in range(3)]
+
+    assert on_console(body) == ["one", "two", None]
+
+
+def test_a_reader_that_waits_is_woken_by_a_line_and_by_the_end_of_input():
+    async def body(console):
+        reading = asyncio.create_task(console.io.read_line())
+        await asyncio.sleep(1)
+        await console.send("hello")
+        first = await reading
+        reading = asyncio.create_task(console.io.read_line())
+        await asyncio.sleep(1)
+        console.end_input()
+        return first, await reading
+
+    assert on_console(body) == ("hello", None)
+
+
+def test_text_counts_as_a_line_when_its_line_end_comes():
+    async def body(console):
+        console.io.write("Hel")
+        console.io.write("lo\r\nwor")
+        before = list(console.lines)
+        console.io.flush()
+        return before, console.lines
+
+    assert on_console(body) == (["Hello"], ["Hello", "wor"])
+
+
+def test_an_empty_line_is_a_line():
+    async def body(console):
+        console.io.write_line()
+        return console.lines
+
+    assert on_console(body) == [""]
+
+
+def test_each_expectation_looks_after_the_line_that_the_last_one_found():
+    async def body(console):
+        for text in ("a1", "b", "a2"):
+            console.io.write_line(text)
+        first = await console.expect("a")
+        second = await console.expect("a")
+        with pytest.raises(WaitTimeout):
+            await console.expect("b", within=1)
+        return first, second
+
+    assert on_console(body) == ("a1", "a2")
+
+
+def test_a_missed_expectation_shows_the_lines_that_came_and_the_input_that_was_not_read():
+    async def body(console):
+        console.io.write_line("something else")
+        with pytest.raises(WaitTimeout, match="something else"):
+            await console.expect("hello", within=3)
+
+    async def silent(console):
+        await console.send("hello?")
+        with pytest.raises(WaitTimeout, match=r"no line at all; 1 line\(s\) of input unread"):
+            await console.expect("hello", within=3)
+
+    on_console(body)
+    on_console(silent)
+
+
+def test_silence_is_expected_on_virtual_time_and_a_line_breaks_it():
+    async def body(console):
+        await console.expect_nothing(within=3600)
+        asyncio.get_running_loop().call_later(5, console.io.write_line, "late")
+        with pytest.raises(ExpectationError, match="late"):
+            await console.expect_nothing(within=10)
+
+    on_console(body)
+
+
+def test_sending_after_the_end_of_input_and_line_ends_in_a_line_are_mistakes():
+    async def body(console):
+        with pytest.raises(ValueError, match="line end"):
+            await console.send("a\nb")
+        console.end_input()
+        console.end_input()
+        with pytest.raises(InvalidStateError, match="input of console has ended"):
+            await console.send("too late")
+
+    on_console(body)
+
+
+def test_what_the_app_writes_has_the_line_that_it_read_as_its_cause():
+    async def body(console):
+        await console.send("first")
+        position = await console.send("second")
+        await console.io.read_line()
+        await console.io.read_line()
+        console.io.write_line("answer")
+        [record] = console.journal.read(type=MessageSent)
+        return record.cause == position, console.journal.events(MessageReceived)[1].sender
+
+    assert on_console(body) == (True, "user")
+
+
+def test_two_consoles_of_one_journal_do_not_see_each_other():
+    async def main():
+        journal = Journal()
+        left, right = Console(journal, name="left"), Console(journal, name="right")
+        left.io.write_line("from left")
+        return left.lines, right.lines
+
+    assert run(main()) == (["from left"], [])
