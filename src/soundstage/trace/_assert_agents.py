@@ -1,0 +1,196 @@
+"""Assertions on who was at work: the order of agents, phases, and words that reach another agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soundstage.errors import ScriptError
+from soundstage.journal import PhaseChanged
+from soundstage.match import Matcher, preview
+from soundstage.trace._finding import Finding, asserting, demand
+from soundstage.trace._format import arguments_of
+from soundstage.trace._names import agent_condition, listed, name_condition, nearest_hint
+from soundstage.trace._sequences import Lists, exact
+from soundstage.trace._trace import Trace
+from soundstage.trace._types import shown
+
+
+def check_agent_sequence(trace: Trace, *agents: Any) -> Finding:
+    """The agents took turns in exactly this order, routers and orchestrators included.
+
+    A turn is a run: consecutive steps of one agent in a conversation. With several conversations, choose one
+    first: `trace.only(conversation=...)`.
+
+    Args:
+        trace: the trace.
+        agents: names (upper and lower case alike), or other conditions on names; `main` is the agent
+            without a name.
+
+    Raises:
+        ScriptError: if no agent is given.
+    """
+    if not agents:
+        raise ScriptError(
+            "no agent is expected", hint="name the agents; check_model_requests(trace, 0) for none"
+        )
+    names = [shown(agent) if isinstance(agent, str) else agent for agent in agents]
+    wanted = [name_condition(name, "the agent") for name in names]
+    pairs = zip(names, wanted, strict=True)
+    unknown = (name for name, condition in pairs if not any(map(condition.matches, trace.agents)))
+    return exact(
+        Lists(
+            what="agent",
+            expected=[condition.describe() for condition in wanted],
+            seen=[repr(run.agent) for run in trace.runs],
+            positions=[run.position for run in trace.runs],
+            explain=lambda left, right: wanted[left].explain(trace.runs[right].agent),
+        ),
+        hint=nearest_hint(next(unknown, None), trace.agents),
+    )
+
+
+def check_phase_transitions(trace: Trace, *phases: Any) -> Finding:
+    """The run entered exactly these phases, in this order. The phase that it began in may go first.
+
+    Phases come from `PhaseChanged` events; where there are none, from the phases that the steps were in.
+
+    Args:
+        trace: the trace.
+        phases: names (upper and lower case alike), or other conditions on names.
+
+    Raises:
+        ScriptError: if no phase is given.
+    """
+    if not phases:
+        raise ScriptError("no phase is expected", hint="name the phases that the run enters")
+    wanted = [name_condition(phase, "the phase") for phase in phases]
+    start, entered = _phases(trace)
+    finding = _compare_phases(wanted, entered)
+    if finding.passed or not start or not wanted[0].matches(start[0][1]):
+        return finding
+    return _compare_phases(wanted, [*start, *entered])
+
+
+_Phases = list[tuple[int, str]]
+
+
+def _compare_phases(wanted: list[Matcher], seen: _Phases) -> Finding:
+    return exact(
+        Lists(
+            what="phase",
+            expected=[condition.describe() for condition in wanted],
+            seen=[repr(name) for _, name in seen],
+            positions=[position for position, _ in seen],
+            explain=lambda left, right: wanted[left].explain(seen[right][1]),
+        ),
+        hint=""
+        if seen
+        else "nothing was entered; phases come from PhaseChanged events and from Caller.phase",
+    )
+
+
+def _phases(trace: Trace) -> tuple[_Phases, _Phases]:
+    """The phase at the beginning, if it is known, and those entered since, with their positions."""
+    from_events = [(position, event) for position, event in _events(trace) if event.entered != event.left]
+    if from_events:
+        first_position, first = from_events[0]
+        begin = [(first_position, first.left)] if first.left else _from_steps(trace)[0]
+        return begin, [(position, event.entered) for position, event in from_events]
+    return _from_steps(trace)
+
+
+def _events(trace: Trace) -> list[tuple[int, PhaseChanged]]:
+    return [
+        (record.position, record.event) for record in trace.records if isinstance(record.event, PhaseChanged)
+    ]
+
+
+def _from_steps(trace: Trace) -> tuple[_Phases, _Phases]:
+    latest: dict[str, str] = {}
+    begin: _Phases = []
+    entered: _Phases = []
+    for step in trace.main_steps:
+        before = latest.get(step.conversation)
+        if not step.phase or step.phase == before:
+            continue
+        latest[step.conversation] = step.phase
+        if before is not None:
+            entered.append((step.position, step.phase))
+        elif not begin:
+            begin.append((step.position, step.phase))
+    return begin, entered
+
+
+def check_feedback_propagated(trace: Trace, sender: Any, receiver: Any, keyword: str) -> Finding:
+    """What `sender` said or passed to a tool mentions `keyword`, and `receiver` was at work after that.
+
+    Upper and lower case are alike.
+
+    Args:
+        trace: the trace.
+        sender: who speaks of it.
+        receiver: who is to act on it.
+        keyword: the word that matters.
+
+    Raises:
+        ScriptError: for an empty keyword, or an agent that is not in the trace.
+    """
+    if not keyword:
+        raise ScriptError("the keyword is empty, so anything would mention it")
+    speaking = agent_condition(trace, shown(sender))
+    acting = agent_condition(trace, shown(receiver))
+    assert speaking is not None
+    assert acting is not None
+    source, target = repr(shown(sender)), repr(shown(receiver))
+    expected = f"{source} mentions {keyword!r}, then {target} is at work"
+    said = [(place, text) for place, name, text in _sayings(trace) if speaking.matches(name)]
+    mentioned = next((place for place, text in said if keyword.casefold() in text.casefold()), None)
+    if mentioned is None:
+        words = ", ".join(preview(text) for _, text in said[-3:])
+        return Finding(
+            passed=False,
+            message=f"{source} never mentions {keyword!r}",
+            expected=expected,
+            seen="the last it said: " + (words or "nothing"),
+            at=said[-1][0] if said else None,
+        )
+    later = [step for step in trace.main_steps if acting.matches(step.agent) and step.position > mentioned]
+    working = f"at work at @{later[0].position}" if later else "at work then: " + _at_work(trace, mentioned)
+    return Finding(
+        passed=bool(later),
+        message=f"{target} is {'at work' if later else 'never at work'} after {source} mentioned {keyword!r}",
+        expected=expected,
+        seen=f"mentioned at @{mentioned}, {working}",
+        at=mentioned,
+    )
+
+
+def _at_work(trace: Trace, after: int) -> str:
+    """The agents that were at work after a position."""
+    return listed(tuple(run.agent for run in trace.runs if run.steps[-1].position > after))
+
+
+def _sayings(trace: Trace) -> list[tuple[int, str, str]]:
+    """All that agents said, as (position, agent, text): replies, arguments of tools, messages to worlds."""
+    replies = [
+        (step.answered_at or step.position, step.agent, step.text) for step in trace.main_steps if step.text
+    ]
+    calls = [(use.asked_at, use.agent, f"{use.name}({arguments_of(use)})") for use in trace.tools]
+    sent = [(line.position, line.sender, line.text) for line in trace.messages if line.direction == "out"]
+    return sorted([*replies, *calls, *sent], key=lambda saying: saying[0])
+
+
+assert_agent_sequence = asserting(check_agent_sequence)
+assert_phase_transitions = asserting(check_phase_transitions)
+
+
+def assert_feedback_propagated(trace: Trace, sender: Any, receiver: Any, keyword: str) -> bool:
+    """Assert what `check_feedback_propagated` checks; returns `True`, for those who assert on the result.
+
+    Raises:
+        ExpectationError: if it does not hold; the message names the half that is missing.
+        ScriptError: for an empty keyword, or an agent that is not in the trace.
+    """
+    __tracebackhide__ = True
+    demand(trace, check_feedback_propagated(trace, sender, receiver, keyword))
+    return True

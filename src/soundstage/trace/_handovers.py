@@ -1,0 +1,45 @@
+"""Hand-overs: who took over from whom, how, and with which words. Pure."""
+
+from __future__ import annotations
+
+from soundstage.journal import Routed
+from soundstage.trace._types import AgentRun, HandOver, TraceFields, shown
+
+
+def handovers_of(trace: TraceFields) -> tuple[HandOver, ...]:
+    """One for every two neighbouring runs of different agents in a conversation, in the order of the runs."""
+    in_force = _routes_in_force(trace)
+    before: dict[str, AgentRun] = {}
+    found: list[HandOver] = []
+    for run in trace.runs:
+        sender = before.get(run.conversation)
+        before[run.conversation] = run
+        if sender is not None and sender.agent != run.agent:
+            found.append(_hand_over(sender, run, in_force.get(run.position)))
+    return tuple(found)
+
+
+def _routes_in_force(trace: TraceFields) -> dict[int, Routed]:
+    """By position of a run: the latest decision of a router in its conversation."""
+    starts = {run.position: run.conversation for run in trace.runs}
+    latest: dict[str, Routed] = {}
+    found: dict[int, Routed] = {}
+    for record in trace.records:
+        if isinstance(record.event, Routed):
+            latest[record.event.conversation] = record.event
+        elif record.position in starts and starts[record.position] in latest:
+            found[record.position] = latest[starts[record.position]]
+    return found
+
+
+def _hand_over(sender: AgentRun, receiver: AgentRun, route: Routed | None) -> HandOver:
+    via, message = sender.tools[-1].name if sender.tools else "", sender.text
+    if route is not None and any(_same(agent, receiver.agent) for agent in route.agents):
+        via, message = "routing", route.reason
+    return HandOver(
+        position=receiver.position, sender=sender.agent, receiver=receiver.agent, via=via, message=message
+    )
+
+
+def _same(name: str, agent: str) -> bool:
+    return shown(name).casefold() == agent.casefold()

@@ -1,0 +1,146 @@
+"""Comparing a list of conditions with a list of things that happened, and saying where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from soundstage.trace._diff import Row, align, side_by_side
+from soundstage.trace._finding import Finding
+
+
+class Lists(NamedTuple):
+    """What is compared.
+
+    Args:
+        what: what one thing is called: `agent`, `tool call`.
+        expected: the conditions in words.
+        seen: what happened, in words.
+        positions: where in the journal.
+        explain: by index, why what was seen is not as expected; `None` when it is.
+    """
+
+    what: str
+    expected: Sequence[str]
+    seen: Sequence[str]
+    positions: Sequence[int]
+    explain: Callable[[int, int], str | None]
+
+    def same(self, expected: int, seen: int) -> bool:
+        return self.explain(expected, seen) is None
+
+
+def exact(lists: Lists, *, hint: str = "") -> Finding:
+    """The things that happened are the expected ones, in this order and no others."""
+    count = len(lists.expected)
+    if count == len(lists.seen) and all(lists.same(place, place) for place in range(count)):
+        return _held(lists, "exactly as expected")
+    rows = align(count, len(lists.seen), lists.same)
+    first = next(row for row in rows if not row.same)
+    return _failed(lists, rows, _sentence(lists, first), _position(lists, rows, first), hint)
+
+
+def in_order(lists: Lists, *, hint: str = "") -> Finding:
+    """The expected things happened in this order; others may come between."""
+    place = 0
+    pairs: list[int] = []
+    for number in range(len(lists.expected)):
+        while place < len(lists.seen) and not lists.same(number, place):
+            place += 1
+        if place == len(lists.seen):
+            return _not_in_order(lists, number, pairs, hint)
+        pairs.append(place)
+        place += 1
+    return _held(lists, "in the expected order")
+
+
+def _not_in_order(lists: Lists, number: int, pairs: list[int], hint: str) -> Finding:
+    after = pairs[-1] if pairs else -1
+    rows = [
+        Row(pairs.index(place) if place in pairs else None, place, place in pairs)
+        for place in range(after + 1)
+    ]
+    rest = align(
+        len(lists.expected) - number,
+        len(lists.seen) - after - 1,
+        lambda left, right: lists.same(number + left, after + 1 + right),
+    )
+    for row in rest:
+        left = None if row.expected is None else number + row.expected
+        right = None if row.seen is None else after + 1 + row.seen
+        rows.append(Row(left, right, row.same))
+    where = f" after {lists.seen[after]}" if pairs else ""
+    message = f"{lists.what} {lists.expected[number]} is missing{where}"
+    at = lists.positions[after] if pairs else None
+    return _failed(lists, rows, message, at, hint, more_is_fine=True)
+
+
+def any_order(lists: Lists, *, hint: str = "") -> Finding:
+    """Each expected thing happened, each another one; in any order, and others may have happened too."""
+    partner = _partners(lists)
+    taken = {expected: seen for seen, expected in partner.items()}
+    missing = [number for number in range(len(lists.expected)) if number not in taken]
+    if not missing:
+        return _held(lists, "all there")
+    rows = [Row(number, taken[number], same=True) for number in sorted(taken)]
+    rows = [Row(number, None, same=False) for number in missing] + rows
+    rows += [Row(None, place, same=False) for place in range(len(lists.seen)) if place not in partner]
+    message = f"{lists.what} {lists.expected[missing[0]]} is missing"
+    return _failed(lists, rows, message, None, hint, more_is_fine=True)
+
+
+def _partners(lists: Lists) -> dict[int, int]:
+    """A largest matching: what was seen -> what was expected, by augmenting paths."""
+    partner: dict[int, int] = {}
+
+    def place(number: int, tried: set[int]) -> bool:
+        for candidate in range(len(lists.seen)):
+            if candidate not in tried and lists.same(number, candidate):
+                tried.add(candidate)
+                if candidate not in partner or place(partner[candidate], tried):
+                    partner[candidate] = number
+                    return True
+        return False
+
+    for number in range(len(lists.expected)):
+        place(number, set())
+    return partner
+
+
+def _held(lists: Lists, how: str) -> Finding:
+    return Finding(
+        passed=True,
+        message=f"{len(lists.expected)} {lists.what}s, {how}",
+        expected=", ".join(lists.expected),
+        seen=", ".join(lists.seen),
+    )
+
+
+def _failed(
+    lists: Lists, rows: list[Row], message: str, at: int | None, hint: str, *, more_is_fine: bool = False
+) -> Finding:
+    return Finding(
+        passed=False,
+        message=message,
+        expected=", ".join(lists.expected),
+        seen=", ".join(lists.seen) or f"no {lists.what}",
+        hint=hint,
+        diff=side_by_side(lists.expected, lists.seen, rows, more_is_fine=more_is_fine),
+        at=at,
+    )
+
+
+def _sentence(lists: Lists, row: Row) -> str:
+    """What is wrong in one row."""
+    if row.expected is None:
+        assert row.seen is not None
+        return f"{lists.what} {row.seen + 1} was not expected: {lists.seen[row.seen]}"
+    if row.seen is None:
+        return f"{lists.what} {row.expected + 1} is missing: {lists.expected[row.expected]}"
+    return f"{lists.what} {row.seen + 1}: {lists.explain(row.expected, row.seen)}"
+
+
+def _position(lists: Lists, rows: list[Row], row: Row) -> int | None:
+    """Where the trouble began: at what was seen, else at the last thing before the gap."""
+    before = [other.seen for other in rows[: rows.index(row) + 1] if other.seen is not None]
+    return lists.positions[before[-1]] if before else None

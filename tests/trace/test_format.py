@@ -1,0 +1,174 @@
+"""The trace as text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from soundstage.errors import ModelError, ScriptError
+from soundstage.journal import (
+    AgentFinished,
+    DaemonChanged,
+    EgressTried,
+    FileChanged,
+    HookFired,
+    MessageSent,
+    ModelRequested,
+    Noted,
+    ProcessExited,
+    ProcessStarted,
+    RequestRefused,
+    Routed,
+    RunFinished,
+    ToolCalled,
+)
+from soundstage.messages import ModelRequest
+from soundstage.trace import build_trace
+from soundstage.trace import format as format_trace
+from soundstage.trace._format import excerpt
+
+ROUTED = """\
+>> console alice: 'add a login'
+1. orchestrator [chat] in c
+   @2 claude-opus-5-5 <- user 'go on'
+      'the executor shall do it'
+      10 tokens in, 5 out, 0 s
+=> executor, tester [execute]: work to do
+phase chat -> execute
+2. executor [execute] in c
+   @7 claude-opus-5-5 <- user 'add a login'
+      'I read first'
+      -> Read(path="src/auth.py") = 'def login()'
+      -> Bash(command="ls -l", limits={"seconds": 5}) = 'ok'
+      10 tokens in, 5 out, 0 s
+   @12 claude-opus-5-5 <- result 'def login()', result 'ok'
+      'done, passwords are stored as plaintext'
+      10 tokens in, 5 out, 0 s
+phase execute -> verification
+3. tester [verification] in c
+   @16 claude-opus-5-5 <- user 'go on'
+      'Plaintext is not acceptable'
+      10 tokens in, 5 out, 0 s
+4. orchestrator [verification] in c
+   @19 claude-opus-5-5 <- user 'go on'
+      'that is all'
+      10 tokens in, 5 out, 0 s
+<< console: 'Your login is ready'
+-- 5 steps, 2 tool calls, 50 tokens in, 25 out, $0.0007, 0 s"""
+
+
+def test_runs_steps_tools_messages_and_routes_are_shown_in_their_order(routed):
+    assert format_trace(routed) == routed.format() == ROUTED
+
+
+def test_the_same_records_give_the_same_text(routed):
+    assert build_trace(routed.records).format(width=60) == routed.format(width=60)
+
+
+def test_failures_side_requests_and_open_ends_are_shown(traced):
+    async def body(scene):
+        scene.script.on(agent="clerk").error(529, "busy", type="overloaded_error")
+        with pytest.raises(ModelError):
+            await scene.ask("clerk", parent="chief")
+        scene.script.on(purpose="title").reply("Busy", usage={"output_tokens": 1})
+        await scene.ask("", purpose="title", model="house")
+        scene.add(ModelRequested(request=ModelRequest(model="m", messages=())))
+
+    assert traced(body).format(width=120).splitlines() == [
+        "1. clerk from chief in c (failure)",
+        "   @1 claude-opus-5-5 <- user 'go on'",
+        "      failed: error 529: the model answered with status 529: busy",
+        "   @3 house (title by main) <- user 'go on'",
+        "      'Busy'",
+        "      0 tokens in, 1 out, 0 s",
+        "2. main (unfinished)",
+        "   @6 m",
+        "      no answer by the end",
+        (
+            "-- 3 steps (1 side), 0 tool calls, 0 tokens in, 1 out, "
+            "cost unknown: no price for 'house', 0 s, 1 failure"
+        ),
+    ]
+
+
+EVENTS = [
+    (Routed(agents=("", "b")), "=> main, b"),
+    (FileChanged(path="a.py", change="modified"), "file modified: a.py"),
+    (EgressTried(host="example.org", port=443), "network: example.org:443 was tried"),
+    (Noted(text="remember  this"), "note 'remember this'"),
+    (HookFired(hook="lint", event="PreToolUse", outcome="success"), "hook lint: PreToolUse, success"),
+    (DaemonChanged(daemon="app", status="running", error="late"), "daemon app failed: late"),
+    (AgentFinished(agent="a", outcome="aborted"), "agent a: aborted"),
+    (RequestRefused(format="x", path="/v1", status=400, message="no"), "refused /v1 with 400: no"),
+    (ProcessStarted(command=("ls", "-l")), "program ls -l"),
+    (ProcessExited(code=2), "program ended with 2"),
+    (RunFinished(outcome="failed"), "run failed"),
+    (MessageSent(text="a\nb"), "<< 'a b'"),
+    (ToolCalled(call_id="1", name="t", arguments={"n": "ä"}, agent="a"), 'a -> t(n="ä") = no result'),
+]
+
+
+@pytest.mark.parametrize(("event", "line"), EVENTS)
+def test_what_happens_between_the_steps_is_one_line(tape, event, line):
+    tape.add(event)
+    assert build_trace(tape.records).format().splitlines()[:-1] == [line]
+
+
+@pytest.mark.parametrize(
+    "event", [DaemonChanged(daemon="app", status="running"), AgentFinished(agent="a"), RunFinished()]
+)
+def test_what_goes_well_with_daemons_agents_and_runs_is_no_line(tape, event):
+    tape.add(event)
+    assert len(build_trace(tape.records).format().splitlines()) == 1
+
+
+def test_a_run_that_is_interrupted_by_another_conversation_goes_on(traced):
+    async def body(scene):
+        for name in ("alice", "bob", "alice"):
+            await scene.ask("clerk", conversation=name)
+
+    heads = [line for line in traced(body).format().splitlines() if re.match(r"\d", line)]
+    assert heads == ["1. clerk in alice", "2. clerk in bob", "1. clerk in alice (goes on)"]
+
+
+@given(st.text(), st.text(max_size=400), st.integers(40, 120))
+def test_no_line_is_wider_than_asked_or_has_control_characters(new_tape, name, text, width):
+    tape = new_tape()
+    tape.add(ToolCalled(call_id="1", name=name, arguments={name: text}, agent=text))
+    tape.add(MessageSent(text=text, channel=name))
+    tape.add(EgressTried(host=text, port=1))
+    for line in build_trace(tape.records).format(width=width).split("\n"):
+        assert len(line) <= width
+        assert line.isprintable()
+
+
+def test_a_width_that_shows_nothing_is_an_error(routed):
+    with pytest.raises(ScriptError, match="at least 40"):
+        routed.format(width=39)
+
+
+def test_colour_changes_nothing_but_colour(routed):
+    coloured = routed.format(colour=True)
+    assert coloured != ROUTED
+    assert re.sub(r"\x1b\[\d*m", "", coloured) == ROUTED
+
+
+def test_an_excerpt_marks_the_event_and_shows_little_around_it(routed):
+    lines = excerpt(routed, 16).splitlines()
+    assert [line for line in lines if line.startswith(">")] == [
+        "> 3. tester [verification] in c",
+        ">    @16 claude-opus-5-5 <- user 'go on'",
+        ">       'Plaintext is not acceptable'",
+        ">       10 tokens in, 5 out, 0 s",
+    ]
+    assert lines[0] == "  2. executor [execute] in c (goes on)"
+    assert lines[-1] == "  << console: 'Your login is ready'"
+
+
+def test_an_excerpt_of_no_event_is_the_end_and_of_no_trace_says_so(routed):
+    assert excerpt(routed, None).splitlines()[-1] == "  << console: 'Your login is ready'"
+    assert ">" not in {line[0] for line in excerpt(routed, None).splitlines()}
+    assert excerpt(build_trace([]), 3) == "(nothing happened)"
