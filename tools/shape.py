@@ -21,7 +21,10 @@ MAX_FILE, MEDIAN_FILE, MAX_FUNCTION, P95_FUNCTION = 600, 150, 80, 50
 def function_lengths(path: Path) -> list[tuple[int, str]]:
     """(lines, where) of every function in a file."""
     return [
-        ((node.end_lineno or node.lineno) - node.lineno + 1, f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
+        (
+            (node.end_lineno or node.lineno) - node.lineno + 1,
+            f"{path.relative_to(ROOT)}:{node.lineno} {node.name}",
+        )
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]

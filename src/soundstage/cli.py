@@ -1,0 +1,170 @@
+"""The command line: parses arguments, calls one function per command, turns errors into exit codes.
+
+Exit codes: 0 good; 1 a check failed; 2 usage or bad input.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from soundstage.errors import ExpectationError, SoundstageError
+
+GOOD, FAILED, BAD_INPUT = 0, 1, 2
+
+app = typer.Typer(
+    name="soundstage",
+    help="""End-to-end tests for LLM applications and agents, on a closed set.
+
+    Exit codes: 0 good; 1 a check or a scenario failed; 2 wrong usage or bad input.
+    """,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+ScriptFile = Annotated[
+    Path,
+    typer.Argument(
+        exists=True, dir_okay=False, help="Script: YAML, JSON, or a Python file that defines `script`."
+    ),
+]
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the page and the journals.")] = Path(
+        "soundstage-demo"
+    ),
+) -> None:
+    """Run three scenarios: a console chat, an SDK agent over the wire, the real Claude Code fixing a bug.
+
+    Shows progress, then a table and the path of an HTML page. Exit code 1 if a scenario failed.
+    """
+    from soundstage.demo import run_demo
+
+    raise typer.Exit(GOOD if run_demo(out) else FAILED)
+
+
+@app.command()
+def serve(
+    script: Annotated[
+        Path, typer.Option(exists=True, dir_okay=False, help="What the model says: YAML, JSON or Python.")
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free port.")] = 8600,
+    host: Annotated[str, typer.Option(help="Address; other than loopback only with --token.")] = "127.0.0.1",
+    journal: Annotated[Path | None, typer.Option(help="Keep everything that happens in this file.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="A request without a rule is an error.")] = False,
+    seed: Annotated[int, typer.Option(help="Where ids come from.")] = 0,
+    token: Annotated[
+        str, typer.Option(envvar="SOUNDSTAGE_TOKEN", help="API key that clients must send.")
+    ] = "",
+) -> None:
+    """Serve a scripted model in the formats of OpenAI, Anthropic and Gemini.
+
+    Prints `serving http://127.0.0.1:PORT` once it accepts connections. SIGTERM and Ctrl-C finish what is in
+    flight (within 5 seconds), close the journal and exit with 0.
+
+    Example: `soundstage serve --script script.yaml --port 0 --journal run.jsonl`
+
+    Point a client at it:
+
+    - `OPENAI_BASE_URL=http://127.0.0.1:PORT/v1`
+    - `ANTHROPIC_BASE_URL=http://127.0.0.1:PORT`
+    - `GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT`
+
+    Tests in any language ask it what happened, and change the script:
+
+    - `GET /_soundstage/journal?after=N&within=S` waits up to S seconds for what comes after record N
+    - `GET /_soundstage/unused`, `POST /_soundstage/rules`, `POST /_soundstage/reset`
+    """
+    from soundstage.host import ServeOptions
+    from soundstage.host import serve as run_server
+
+    options = ServeOptions(script, host, port, journal, strict, seed, token)
+    run_server(options, say=_say, warn=_warn)
+
+
+@app.command()
+def check(script: ScriptFile) -> None:
+    """Check a script: unknown keys, bad expressions, rules that can never fire, each with file and line.
+
+    Exit code 1 if there are problems.
+
+    Example: `soundstage check script.yaml`
+    """
+    from soundstage.models import check_script
+
+    problems = check_script(script)
+    for problem in problems:
+        _say(str(problem))
+    if problems:
+        raise typer.Exit(FAILED)
+    _say(f"{script}: good")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of script files, for editors.
+
+    Example: `soundstage schema > script.schema.json`, and as the first line of a script:
+    `# yaml-language-server: $schema=script.schema.json`
+    """
+    import msgspec
+
+    from soundstage.models import script_schema
+
+    _say(msgspec.json.format(msgspec.json.encode(script_schema())).decode())
+
+
+@app.command()
+def show(
+    journal: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="A journal file (JSON lines).")
+    ],
+    html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead.")] = None,
+) -> None:
+    """Show the trace of a journal: who was asked what, which tools ran, tokens, cost, failures.
+
+    `soundstage serve --journal FILE` and `HostBuilder().with_journal(FILE)` write journals.
+
+    Example: `soundstage show run.jsonl --html trace.html`
+    """
+    from soundstage.report import show_journal
+
+    _say(show_journal(journal, html=html))
+
+
+def _say(text: str) -> None:
+    try:
+        typer.echo(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads our output has seen enough; that is no failure
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"soundstage: {text}", err=True)
+
+
+def _stop(error: SoundstageError) -> NoReturn:
+    _warn(str(error))
+    sys.exit(FAILED if isinstance(error, ExpectationError) else BAD_INPUT)
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        app()
+    except SoundstageError as error:
+        _stop(error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""What a scenario of the demo is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from soundstage.host import Host, HostBuilder
+
+
+class Scenario(NamedTuple):
+    """One scenario.
+
+    Args:
+        title: one line for the table.
+        about: what it shows, a sentence.
+        setup: says what the run consists of.
+        body: drives it and asserts.
+    """
+
+    title: str
+    about: str
+    setup: Callable[[HostBuilder], HostBuilder]
+    body: Callable[[Host], Awaitable[None]]

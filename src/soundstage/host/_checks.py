@@ -1,0 +1,36 @@
+"""What must hold at the end of every run, whoever made it."""
+
+from __future__ import annotations
+
+from soundstage.errors import ExpectationError, ScriptError
+from soundstage.journal import EgressTried, Journal
+from soundstage.models import Rule, ScriptedModel
+
+
+def check_end(journal: Journal, scripted: ScriptedModel, *, allow_egress: bool = False) -> None:
+    """Check that nothing tried to leave, and that a strict script has no rule left over.
+
+    Raises:
+        ExpectationError: naming the hosts that the app tried to reach.
+        ScriptError: naming the rules that were never used.
+    """
+    tried = sorted({f"{event.host}:{event.port}" for event in journal.events(EgressTried)})
+    if tried and not allow_egress:
+        raise ExpectationError(
+            "the app tried to leave the closed set",
+            expected="no host but those of this run",
+            seen=", ".join(tried),
+            hint="turn the call off in the app, or allow it: allow_egress() on the builder, egress='allow' on the mark",
+        )
+    unused = scripted.unused() if scripted.script.strict else []
+    if unused:
+        raise ScriptError(
+            f"{len(unused)} rule(s) of a strict script were never used",
+            seen=list_rules(unused),
+            hint="remove them, or look at the trace: the app did not get there",
+        )
+
+
+def list_rules(rules: list[Rule]) -> str:
+    """One line a rule."""
+    return "\n".join(f"{rule.label} [{rule.describe()}]" for rule in rules)

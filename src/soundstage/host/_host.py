@@ -1,0 +1,158 @@
+"""A run while it lasts: starts what the builder named, hands it to the test, and ends it whatever happens.
+
+Order: `RunStarted`, daemons in the order of the builder, the app last; at the end the daemons in reverse,
+`RunFinished`, the journal. What fails in the background is never lost: it is raised when the run ends, or
+noted on the error that the test itself raised, which always wins.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self, TypeVar
+
+from soundstage.clock import Clock, IdSource
+from soundstage.errors import InvalidStateError
+from soundstage.host._checks import check_end
+from soundstage.journal import Journal, RunFinished, RunStarted
+from soundstage.lifecycle import Daemon, Supervisor
+from soundstage.models import Model, ScriptedModel
+from soundstage.trace import Trace
+from soundstage.wire import ModelServer
+from soundstage.worlds import Console, ConsoleIO, Workspace
+
+D = TypeVar("D", bound=Daemon)
+
+
+class AppContext(NamedTuple):
+    """What an app in process gets: its side of everything around it."""
+
+    model: Model
+    console: ConsoleIO
+    clock: Clock
+    journal: Journal
+
+
+App = Callable[[AppContext], Awaitable[None]]
+
+
+class Settings(NamedTuple):
+    """How a run is set up; the builder collects it."""
+
+    name: str
+    seed: int
+    start_within: float
+    stop_within: float
+    allow_egress: bool
+
+
+class Host:
+    """A run. Made by `HostBuilder.build`; use it with `async with`."""
+
+    def __init__(
+        self, settings: Settings, journal: Journal, ids: IdSource, scripted: ScriptedModel, model: Model
+    ) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.ids = ids
+        self.scripted = scripted
+        self.model = model
+        self.daemons: list[Daemon] = []
+        self._supervisor: Supervisor | None = None
+
+    @property
+    def clock(self) -> Clock:
+        """The run's clock."""
+        return self.journal.clock
+
+    @property
+    def trace(self) -> Trace:
+        """What has happened so far."""
+        return Trace.of(self.journal)
+
+    @property
+    def console(self) -> Console:
+        """The test's side of the console."""
+        return self.get(Console)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The project folder."""
+        return self.get(Workspace)
+
+    @property
+    def server(self) -> ModelServer:
+        """The model on a port."""
+        return self.get(ModelServer)
+
+    def get(self, kind: type[D]) -> D:
+        """The daemon of a class.
+
+        Raises:
+            InvalidStateError: if the builder was not told to make one.
+        """
+        for daemon in self.daemons:
+            if isinstance(daemon, kind):
+                return daemon
+        raise InvalidStateError(
+            f"this run has no {kind.__name__}",
+            seen=", ".join(daemon.name for daemon in self.daemons) or "nothing at all",
+            hint=f"tell the builder: .with_{kind.__name__.lower()}()",
+        )
+
+    async def __aenter__(self) -> Self:
+        if self._supervisor is not None:
+            raise InvalidStateError("this run is over", hint="build another one")
+        settings = self.settings
+        self.journal.append(
+            RunStarted(name=settings.name, wall=self.clock.wall().isoformat(), seed=settings.seed),
+            source="host",
+        )
+        self._supervisor = Supervisor(
+            self.daemons,
+            clock=self.clock,
+            start_within=settings.start_within,
+            stop_within=settings.stop_within,
+        )
+        await self._supervisor.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        failure: BaseException | None = None
+        try:
+            await self._stop()
+            if error is None:
+                check_end(self.journal, self.scripted, allow_egress=self.settings.allow_egress)
+        except BaseException as found:  # noqa: BLE001  (raised below, or noted on the test's own error)
+            failure = found
+        first = error if error is not None else failure
+        self.journal.append(
+            RunFinished(
+                outcome="passed" if first is None else "failed",
+                reason="" if first is None else f"{type(first).__name__}: {first}",
+            ),
+            source="host",
+        )
+        self.journal.close()
+        if failure is not None and error is not None:
+            error.add_note(_told(failure))
+        elif failure is not None:
+            raise failure
+
+    async def _stop(self) -> None:
+        if self._supervisor is not None:
+            await self._supervisor.stop()
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the journal, if it has one."""
+        return self.journal.path
+
+
+def _told(failure: BaseException) -> str:
+    lines = traceback.format_exception(failure)
+    return "and while the run was being ended:\n" + "".join(lines)

@@ -1,0 +1,89 @@
+"""`soundstage serve`: a scripted model on a port until a signal comes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from soundstage.clock import IdSource, SystemClock
+from soundstage.journal import Journal, Redactor, RunFinished, RunStarted
+from soundstage.models import ScriptedModel, load_script
+from soundstage.net import LOOPBACK
+from soundstage.wire import ModelServer
+
+
+class ServeOptions(NamedTuple):
+    """What to serve, and where."""
+
+    script: Path
+    host: str = LOOPBACK
+    port: int = 0
+    journal: Path | None = None
+    strict: bool = False
+    seed: int = 0
+    token: str = ""
+
+
+def serve(options: ServeOptions, *, say: Callable[[str], None], warn: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; before it returns, requests in flight are finished, the journal is closed.
+
+    Args:
+        options: what to serve, and where.
+        say: gets one line, `serving URL`, once connections are accepted.
+        warn: gets remarks: rules that can never fire, at the end rules that were never used.
+
+    Raises:
+        ScriptLoadError: if the script is wrong.
+        EnvironmentProblem: if the port is in use, or the journal cannot be written.
+    """
+    script = load_script(options.script)
+    for problem in script.problems():
+        warn(str(problem))
+    script.strict = script.strict or options.strict
+    with asyncio.Runner(loop_factory=_fast_loop) as runner:
+        unused = runner.run(_serve(options, ScriptedModel(script, ids=IdSource(options.seed)), say))
+    for label in unused:
+        warn(f"never used: {label}")
+
+
+def _fast_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:  # not made for this platform
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _serve(options: ServeOptions, model: ScriptedModel, say: Callable[[str], None]) -> list[str]:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    clock = SystemClock()
+    redactor = Redactor.from_environment(os.environ)
+    journal = Journal(options.journal, clock=clock, run=f"serve-{options.seed}", redactor=redactor)
+    try:
+        server = ModelServer(
+            model,
+            journal,
+            host=options.host,
+            port=options.port,
+            token=options.token,
+            clock=clock,
+            ids=IdSource(options.seed + 1),
+        )
+        journal.append(
+            RunStarted(name=options.script.name, wall=clock.wall().isoformat(), seed=options.seed),
+            source="serve",
+        )
+        await server.start()
+        say(f"serving {server.url}")
+        await stop.wait()
+        await server.stop()
+        journal.append(RunFinished(), source="serve")
+    finally:
+        journal.close()
+    return [rule.label for rule in model.unused()]

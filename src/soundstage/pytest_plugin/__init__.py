@@ -1,0 +1,154 @@
+"""The pytest plugin: fixtures for tests of LLM applications, and failure reports that show the trace.
+
+A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
+test asks for something, so that the plugin costs next to nothing where it is not used; this file imports
+pytest alone, and everything else is in `_stage`.
+
+How a test runs. The first fixture makes the `Stage` of the test: journal, clock, script, model. Fixtures add
+daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this
+plugin: on virtual time if all is in process, else on the machine's; daemons start before its body and stop
+after it. When the body has passed, the stage is checked: a strict script must have no rule left over, and no
+process may have tried to leave. When anything failed, the report gets the trace and the unused rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from soundstage.drivers import ClaudeCode, Command
+    from soundstage.host import App
+    from soundstage.journal import Journal
+    from soundstage.lifecycle import TaskDaemon
+    from soundstage.models import Model, Script
+    from soundstage.pytest_plugin._stage import Stage
+    from soundstage.trace import Trace
+    from soundstage.wire import ModelServer
+    from soundstage.worlds import Console, Workspace
+
+STAGE = pytest.StashKey["Stage"]()
+
+MARKERS = (
+    (
+        "soundstage(strict=True, seed=0, script=None, clock=None, egress='fail'): how the stage of a test is set up. "
+        "strict: requests without a rule and rules without a request fail the test. script: a script file. "
+        "clock: 'virtual' or 'system'."
+    ),
+    "claude_code(**options): options of the `claude_code` fixture, e.g. permission_mode='acceptEdits'.",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options, all named --soundstage-..."""
+    group = parser.getgroup("soundstage")
+    group.addoption(
+        "--soundstage-html",
+        metavar="DIR",
+        default=None,
+        help="Write the trace of each failed test as a page into DIR ('-' for .soundstage/failures).",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the markers known."""
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    """Run asynchronous tests that use a stage, and check the stage after the body has passed."""
+    stage = pyfuncitem.stash.get(STAGE, None)
+    if stage is None:
+        return (yield)
+    stage.take_over(pyfuncitem)
+    result = yield
+    stage.check()
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the trace and the unused rules to the report of a failed test."""
+    report = yield
+    stage = item.stash.get(STAGE, None)
+    if stage is not None and report.failed:
+        report.sections.extend(stage.failure_sections(item.config.getoption("--soundstage-html")))
+    return report
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest) -> Generator[Stage, None, None]:
+    """The stage of this test: journal, clock, script, model and daemons. Most tests need only its parts."""
+    from soundstage.pytest_plugin._stage import Stage
+
+    made = Stage.for_test(request.node)
+    request.node.stash[STAGE] = made
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def script(stage: Stage) -> Script:
+    """What the model says: `script.on(user="hello").reply("hi")`. Strict, unless the mark says otherwise."""
+    return stage.script
+
+
+@pytest.fixture
+def journal(stage: Stage) -> Journal:
+    """Everything that happens in this test."""
+    return stage.journal
+
+
+@pytest.fixture
+def trace(stage: Stage) -> Callable[[], Trace]:
+    """A function that gives the trace of what has happened so far."""
+    return stage.trace
+
+
+@pytest.fixture
+def model(stage: Stage) -> Model:
+    """The scripted model in process, journaled."""
+    return stage.model
+
+
+@pytest.fixture
+def model_server(stage: Stage) -> ModelServer:
+    """The scripted model on a loopback port, for SDKs and programs: `.openai_url`, `.environment()`."""
+    return stage.server()
+
+
+@pytest.fixture
+def console(stage: Stage) -> Console:
+    """A console in process, for asynchronous tests: `await console.send(..)`, `await console.expect(..)`."""
+    return stage.console()
+
+
+@pytest.fixture
+def run_app(stage: Stage) -> Callable[[App], Awaitable[TaskDaemon]]:
+    """Starts an app in process: `await run_app(my_app)`; it gets its model, console, clock and journal."""
+    return stage.run_app
+
+
+@pytest.fixture
+def workspace(stage: Stage) -> Workspace:
+    """A temporary project folder."""
+    return stage.workspace()
+
+
+@pytest.fixture
+def command(stage: Stage) -> Callable[..., Awaitable[Command]]:
+    """Starts any program in a throw-away home, pointed at the scripted model: `await command([...])`."""
+    return stage.command
+
+
+@pytest.fixture
+def claude_code(stage: Stage, request: pytest.FixtureRequest) -> ClaudeCode:
+    """The real Claude Code CLI in the workspace, answered by the script: `await claude_code.prompt(..)`."""
+    mark = request.node.get_closest_marker("claude_code")
+    return stage.claude_code(**(mark.kwargs if mark else {}))

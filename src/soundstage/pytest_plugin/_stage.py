@@ -1,0 +1,263 @@
+"""The stage of one test: what the fixtures hand out, started and stopped around the test's body.
+
+Threads: the test's body runs in the main thread, on a loop of its own if it is asynchronous. A model server
+runs in a loop in a second thread, so that blocking SDK clients work and that nothing the test does can hold
+the server up. They meet in the journal, which takes appends from any thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+
+import pytest
+
+from soundstage.clock import Clock, IdSource, SystemClock, VirtualClock, run
+from soundstage.errors import InvalidStateError, ScriptError
+from soundstage.host import App, AppContext, check_end, list_rules
+from soundstage.journal import Journal, Redactor, RunStarted
+from soundstage.lifecycle import Daemon, LoopThread, Supervisor, TaskDaemon
+from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
+from soundstage.net import EgressProxy
+from soundstage.trace import Trace
+from soundstage.wire import ModelServer
+from soundstage.worlds import Console, Workspace
+
+if TYPE_CHECKING:
+    from soundstage.drivers import ClaudeCode, Command
+
+REAL: Final = frozenset({"model_server", "command", "claude_code"})  # fixtures that need the machine's time
+D = TypeVar("D", bound=Daemon)
+SHOWN: Final = 200  # lines of the trace in a failure report
+
+
+class Options(NamedTuple):
+    """The mark of a test: `@pytest.mark.soundstage(...)`."""
+
+    strict: bool = True
+    seed: int = 0
+    script: str | Path | None = None
+    clock: str | None = None
+    egress: str = "fail"
+
+    @classmethod
+    def of(cls, mark: pytest.Mark | None) -> Self:
+        """The options in a mark.
+
+        Raises:
+            ScriptError: for one that does not exist.
+        """
+        given = dict(mark.kwargs) if mark else {}
+        unknown = sorted(set(given) - set(cls._fields))
+        if unknown or (mark and mark.args):
+            raise ScriptError(
+                f"the mark `soundstage` has no option {unknown[0]!r}" if unknown else "options are named",
+                expected=", ".join(cls._fields),
+            )
+        return cls(**given)
+
+
+class Stage:
+    """Journal, clock, script, model and daemons of one test."""
+
+    def __init__(self, name: str, options: Options, clock: Clock) -> None:
+        self.options = options
+        self.name = name
+        self.script = load_script(Path(options.script)) if options.script else Script()
+        self.script.strict = options.strict
+        ids = IdSource(options.seed)
+        self.ids = ids
+        self.journal = Journal(clock=clock, run=ids.hex(8), redactor=Redactor.from_environment(os.environ))
+        self.journal.append(
+            RunStarted(name=name, wall=clock.wall().isoformat(), seed=options.seed), source="pytest"
+        )
+        self.scripted = ScriptedModel(self.script, clock=clock, ids=ids)
+        self._server: ModelServer | None = None
+        self._proxy: EgressProxy | None = None
+        self._workspace: Workspace | None = None
+        self._console: Console | None = None
+        self._waiting: list[Daemon] = []  # started when the body begins
+        self._late: list[Daemon] = []  # started by the body
+        self._cleanup = contextlib.ExitStack()
+        self._thread: LoopThread | None = None
+
+    @classmethod
+    def for_test(cls, item: pytest.Function) -> Self:
+        """The stage that the test's mark and fixtures ask for."""
+        options = Options.of(item.get_closest_marker("soundstage"))
+        real = bool(REAL & set(item.fixturenames)) or not inspect.iscoroutinefunction(item.obj)
+        chosen = options.clock or ("system" if real else "virtual")
+        if chosen not in ("system", "virtual"):
+            raise ScriptError("unknown clock", expected="'virtual' or 'system'", seen=repr(chosen))
+        return cls(item.nodeid, options, SystemClock() if chosen == "system" else VirtualClock())
+
+    @property
+    def model(self) -> Model:
+        """The scripted model in process, journaled."""
+        return JournaledModel(self.scripted, self.journal, identify=self.scripted.identify)
+
+    def trace(self) -> Trace:
+        """The trace of what has happened so far."""
+        return Trace.of(self.journal)
+
+    def server(self) -> ModelServer:
+        """The model on a port; started at the first call, in a thread of its own."""
+        if self._server is None:
+            made = ModelServer(self.scripted, self.journal, ids=self.ids, clock=self.journal.clock)
+            self._server = made
+            self._start_in_thread(made)
+        return self._server
+
+    def proxy(self) -> EgressProxy:
+        """The proxy that refuses and records every way out."""
+        if self._proxy is None:
+            self._proxy = EgressProxy(self.journal)
+            self._start_in_thread(self._proxy)
+        return self._proxy
+
+    def _start_in_thread(self, daemon: Daemon) -> None:
+        if self._thread is None:
+            self._thread = self._cleanup.enter_context(LoopThread("soundstage servers"))
+        thread = self._thread
+        thread.call(daemon.start())
+        self._cleanup.callback(lambda: thread.call(daemon.stop()))
+
+    def console(self) -> Console:
+        """The console of this test; an asynchronous test is needed to use it."""
+        if self._console is None:
+            self._console = Console(self.journal)
+            self._waiting.append(self._console)
+        return self._console
+
+    def workspace(self) -> Workspace:
+        """The project folder of this test."""
+        if self._workspace is None:
+            self._workspace = Workspace(self.journal)
+            run(self._workspace.start(), clock=SystemClock())
+            self._cleanup.callback(self._close_workspace)
+        return self._workspace
+
+    def _close_workspace(self) -> None:
+        if self._workspace is not None:
+            run(self._workspace.stop(), clock=SystemClock())
+
+    async def run_app(self, app: App) -> TaskDaemon:
+        """Start an app in process; it is stopped when the body ends, and what it raises fails the test."""
+        context = AppContext(self.model, self.console().io, self.journal.clock, self.journal)
+        daemon = TaskDaemon("app", self.journal, lambda: app(context))
+        return await self._start_late(daemon)
+
+    async def command(self, argv: Sequence[str], **options: Any) -> Command:
+        """Start a program, pointed at the scripted model and at nothing else."""
+        from soundstage.drivers import Command
+
+        environment = (
+            self.server().environment() | self.proxy().environment() | options.pop("environment", {})
+        )
+        made = Command(argv, self.journal, environment=environment, **options)
+        return await self._start_late(made)
+
+    async def _start_late(self, daemon: D) -> D:
+        await daemon.start()
+        self._late.append(daemon)
+        return daemon
+
+    def claude_code(self, **options: Any) -> ClaudeCode:
+        """A session of the real CLI; it starts when the body begins."""
+        from soundstage.drivers import ClaudeCode
+
+        made = ClaudeCode(
+            self.journal,
+            self.server().anthropic_url,
+            self.workspace(),
+            ids=self.ids,
+            proxy=self.proxy(),
+            **options,
+        )
+        self._waiting.append(made)
+        return made
+
+    def take_over(self, item: pytest.Function) -> None:
+        """Make an asynchronous test function an ordinary one that runs on this stage."""
+        body = item.obj
+        if inspect.iscoroutinefunction(body):
+            item.obj = lambda **values: run(self._drive(body(**values)), clock=self.journal.clock)
+        elif self._waiting:
+            raise InvalidStateError(
+                f"the fixture {self._waiting[0].name!r} is for asynchronous tests",
+                seen=f"def {item.originalname}(...)",
+                hint=f"write: async def {item.originalname}(...)",
+            )
+
+    async def _drive(self, body: Coroutine[Any, Any, object]) -> object:
+        clock = self.journal.clock
+        supervisor = Supervisor(self._waiting, clock=clock)
+        try:
+            await supervisor.start()
+        except BaseException:
+            body.close()
+            raise
+        try:
+            result = await body
+        except BaseException as error:
+            await self._end(supervisor, error)
+            raise
+        await self._end(supervisor, None)
+        return result
+
+    async def _end(self, supervisor: Supervisor, error: BaseException | None) -> None:
+        """Stop what runs; what goes wrong is raised, or noted on the error that the body has raised."""
+        problems: list[BaseException] = []
+        stops: list[Callable[[], Awaitable[None]]] = [daemon.stop for daemon in reversed(self._late)]
+        for stop in (*stops, supervisor.stop):
+            try:
+                await stop()
+            except Exception as caught:  # noqa: BLE001  (kept: raised below or noted)
+                problems.append(caught)
+        if error is not None:
+            for problem in problems:
+                error.add_note(f"and in the background: {type(problem).__name__}: {problem}")
+        elif len(problems) == 1:
+            raise problems[0]
+        elif problems:
+            raise BaseExceptionGroup("several parts of the stage failed", problems)
+
+    def check(self) -> None:
+        """What must hold after the body has passed; see `soundstage.host.check_end`."""
+        check_end(self.journal, self.scripted, allow_egress=self.options.egress == "allow")
+
+    def failure_sections(self, html: str | None) -> list[tuple[str, str]]:
+        """Titles and texts for the report of a failed test; the page too, if a folder is given."""
+        if len(self.journal) < 2:
+            return []
+        lines = self.journal.redactor.text(self.trace().format()).splitlines()
+        if len(lines) > SHOWN:
+            lines = [f"... {len(lines) - SHOWN} lines before", *lines[-SHOWN:]]
+        sections = [("soundstage trace", "\n".join(lines))]
+        unused = self.scripted.unused()
+        if unused:
+            sections.append(("soundstage unused rules", list_rules(unused)))
+        if html:
+            sections.append(("soundstage page", str(self._write_page(html))))
+        return sections
+
+    def _write_page(self, folder: str) -> Path:
+        from soundstage.report import Section, write_page
+
+        root = Path(".soundstage/failures") if folder == "-" else Path(folder)
+        name = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in self.name)
+        path = root / f"{name[-150:]}.html"
+        section = Section(title=self.name, records=self.journal.read(), outcome="failed")
+        write_page(path, [section], title=self.name, redactor=self.journal.redactor)
+        return path
+
+    def close(self) -> None:
+        """Stop the servers and remove the workspace."""
+        try:
+            self._cleanup.close()
+        finally:
+            self.journal.close()

@@ -1,0 +1,179 @@
+"""The page: one HTML file that loads nothing.
+
+Three things keep the texts of a journal from becoming anything but text. The template escapes whatever it
+inserts. The records stand in a <script> of type application/json, in which `<`, `>` and `&` are written as
+JSON escapes, and the page's own script puts their texts into text nodes only. And a policy in the head of the
+page allows one style sheet and one script, by their hashes, no address to load anything from, and no way to
+turn a text into HTML (trusted types).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from soundstage.errors import EnvironmentProblem, ScriptError
+from soundstage.journal import Record, Redactor, UnknownEvent, decode_record, encode_record
+from soundstage.report._figures import summarise
+from soundstage.report._payload import rows_of, script_json
+from soundstage.report._section import Section
+from soundstage.report._timeline import timeline_of
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+SCRIPTS: Final = ("data.js", "dom.js", "detail.js", "timeline.js", "events.js", "trace.js")
+
+
+def html_page(sections: Sequence[Section], *, title: str = "Soundstage trace") -> str:
+    """The trace of one or several journals as one self-contained HTML page. Equal input, equal page.
+
+    Secrets are not looked for: what is written to disk goes through `write_page`.
+
+    Args:
+        sections: one for each journal; more than one get a table of contents.
+        title: the page's title, plain text.
+
+    Raises:
+        ScriptError: if there is no section.
+
+    Example:
+        >>> from soundstage.journal import Journal, Noted
+        >>> journal = Journal()
+        >>> _ = journal.append(Noted(text="<b>hello</b>"), source="test")
+        >>> "<b>hello</b>" in html_page([Section("a run", journal.read())])
+        False
+    """
+    if not sections:
+        raise ScriptError(
+            "a page needs at least one section",
+            seen="an empty list",
+            hint="html_page([Section('my run', journal.read())])",
+        )
+    style, script = _assets()
+    return _template().render(
+        title=title,
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        sections=[_context(number, section) for number, section in enumerate(sections, start=1)],
+    )
+
+
+def write_page(
+    path: Path | str,
+    sections: Sequence[Section],
+    *,
+    title: str = "Soundstage trace",
+    redactor: Redactor | None = None,
+) -> Path:
+    """Write the page to a file, without secrets, and return the file's path. Folders are made as needed.
+
+    Args:
+        path: where to; a file that is there is replaced.
+        sections: one for each journal.
+        title: the page's title.
+        redactor: what to blank out; without one, only what has the shape of a provider's key.
+
+    Raises:
+        EnvironmentProblem: if the file cannot be written.
+    """
+    chosen = redactor if redactor is not None else Redactor()
+    clean = [_redacted(section, chosen) for section in sections]
+    page = html_page(clean, title=chosen.text(title)).encode("utf-8", "replace")
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(page)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the page {target} cannot be written",
+            seen=error.strerror or str(error),
+            hint="choose a folder that you may write to",
+        ) from None
+    return target
+
+
+def _redacted(section: Section, redactor: Redactor) -> Section:
+    """`section` as a file journal keeps it. This comes before rendering: cut and escaped keys would pass."""
+    return Section(
+        title=redactor.text(section.title),
+        records=[_clean(record, redactor) for record in section.records],
+        outcome=redactor.text(section.outcome),
+        note=redactor.text(section.note),
+    )
+
+
+def _clean(record: Record, redactor: Redactor) -> Record:
+    line = encode_record(record)
+    clean = redactor.json(line)
+    return record if clean == line and type(record.event) is not UnknownEvent else decode_record(clean)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("trace.html.jinja")
+
+
+@cache
+def _assets() -> tuple[Any, Any]:
+    """The style sheet and the script, marked as markup: they are ours."""
+    from markupsafe import Markup
+
+    scripts = "\n".join((TEMPLATES / name).read_text("utf-8") for name in SCRIPTS)
+    style = (TEMPLATES / "trace.css").read_text("utf-8")
+    return Markup(style), Markup(f'"use strict";\n{scripts}')  # noqa: S704
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _context(number: int, section: Section) -> dict[str, Any]:
+    """What the template needs to know of a section."""
+    from markupsafe import Markup
+
+    summary = summarise(section)
+    timeline = timeline_of(summary.trace)
+    rows = rows_of(summary.trace, timeline.ends)
+    counts = Counter(row.type for row in rows.rows)
+    chunked = rows.types.index("ModelChunked") if "ModelChunked" in rows.types else -1
+    data = {
+        "sources": rows.sources,
+        "types": rows.types,
+        "lanes": [{"name": lane.name, "slots": lane.slots, "runs": lane.runs} for lane in timeline.lanes],
+        "bars": timeline.bars,
+        "marks": timeline.marks,
+        "pieces": rows.pieces,
+        "rows": rows.rows,
+    }
+    return {
+        **summary._asdict(),
+        "id": f"s{number}",
+        "prefix": "" if number == 1 else f"s{number}",
+        "rows": len(rows.rows),
+        "sources": [{"number": place, "name": name} for place, name in enumerate(rows.sources)],
+        "types": [
+            {"number": place, "name": name, "count": counts[place]}
+            for place, name in sorted(enumerate(rows.types), key=lambda item: item[1])
+        ],
+        "chunks": counts[chunked],
+        "data": Markup(script_json(data)),  # noqa: S704  (script_json escapes)
+    }

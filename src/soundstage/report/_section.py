@@ -1,0 +1,24 @@
+"""What a page shows: one section for each journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from soundstage.journal import Record
+
+
+class Section(NamedTuple):
+    """One journal on a page.
+
+    Args:
+        title: its heading: the name of a run, a scenario, a test.
+        records: the journal, as `Journal.read()` or `read_journal(path)` gives it.
+        outcome: `passed`, `failed`, `aborted` or any other word; unless given, what `RunFinished` says.
+        note: a sentence below the heading, plain text.
+    """
+
+    title: str
+    records: Sequence[Record]
+    outcome: str = ""
+    note: str = ""

@@ -1,0 +1,109 @@
+"""Traces in the terminal: coloured where somebody looks, plain where a program reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from soundstage.journal import Redactor, read_journal
+from soundstage.report._page import write_page
+from soundstage.report._section import Section
+from soundstage.report._table import SummaryRow, table
+from soundstage.trace import Trace, build_trace
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NARROWEST: Final = 40  # what `Trace.format` needs at least
+IN_A_FILE: Final = 120  # columns where there is no terminal
+
+
+class _Look(NamedTuple):
+    """How wide and how colourful a text may be."""
+
+    width: int
+    colour: bool
+
+
+def render_text(trace: Trace, *, width: int | None = None, colour: bool | None = None) -> str:
+    """The trace as text to read.
+
+    Args:
+        trace: what to show.
+        width: columns, at least 40; unless given, those of the terminal.
+        colour: whether to colour it with ANSI escapes. Unless given, only in a terminal, and not where
+            `NO_COLOR` is set.
+    """
+    look = _look(width, colour)
+    return trace.format(width=max(look.width, NARROWEST), colour=look.colour)
+
+
+def print_trace(trace: Trace, console: Console | None = None) -> None:
+    """Print the trace. In a pipe, and where `NO_COLOR` is set, without colours.
+
+    Args:
+        trace: what to print.
+        console: a console of `rich`; the standard output unless given.
+    """
+    from rich.text import Text
+
+    chosen = console if console is not None else _console()
+    look = _look_of(chosen)
+    text = render_text(trace, width=look.width, colour=look.colour)
+    chosen.print(Text.from_ansi(text) if look.colour else Text(text), soft_wrap=True, highlight=False)
+
+
+def summary_table(rows: Sequence[SummaryRow], *, width: int | None = None, colour: bool | None = None) -> str:
+    """Outcome, time, model requests, tool calls, tokens, cost and hosts: one line for each scenario.
+
+    Below the table stand the reasons of unknown costs and the hosts that were tried. Where the terminal is
+    too narrow for a table, each scenario is a short list.
+
+    Args:
+        rows: one for each scenario.
+        width: columns; unless given, those of the terminal.
+        colour: whether to colour it. Unless given, only in a terminal, and not where `NO_COLOR` is set.
+    """
+    look = _look(width, colour)
+    return table(rows, width=look.width, colour=look.colour)
+
+
+def show_journal(journal: Path | str, *, html: Path | str | None = None) -> str:
+    """The trace of a journal file as text for the terminal; or write it as a page and say where it is.
+
+    Args:
+        journal: a file of JSON lines.
+        html: where to write the page; without it there is none.
+
+    Raises:
+        EnvironmentProblem: if the journal cannot be read, or the page not be written.
+        HarnessError: if a line is not a record.
+    """
+    records = read_journal(journal)
+    if html is None:
+        return render_text(build_trace(records))
+    name = Path(journal).name
+    redactor = Redactor.from_environment(os.environ)
+    page = write_page(html, [Section(name, records)], title=f"Soundstage: {name}", redactor=redactor)
+    return f"page: {page.resolve()}"
+
+
+def _look(width: int | None, colour: bool | None) -> _Look:  # noqa: FBT001
+    if width is not None and colour is not None:
+        return _Look(width, colour)
+    found = _look_of(_console())
+    return _Look(found.width if width is None else width, found.colour if colour is None else colour)
+
+
+def _look_of(console: Console) -> _Look:
+    if not console.is_terminal:
+        return _Look(IN_A_FILE, colour=False)
+    return _Look(console.width, colour=not console.no_color and console.color_system is not None)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console()

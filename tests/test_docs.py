@@ -1,0 +1,85 @@
+"""What the documents show works: marked examples are run, scripts are checked, commands and names exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from soundstage.models import check_script, load_script
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+EXAMPLE = re.compile(r"<!-- test: (?P<name>[^>]+) -->\n```python\n(?P<code>.*?)```", re.DOTALL)
+YAML = re.compile(r"```yaml\n(?P<code>.*?)```", re.DOTALL)
+EXAMPLES = [
+    pytest.param(found["name"].strip(), found["code"], id=f"{path.name}-{found['name'].strip()}")
+    for path in DOCUMENTS
+    for found in EXAMPLE.finditer(path.read_text())
+]
+SCRIPTS = [
+    pytest.param(found["code"], id=f"{path.name}-{number}")
+    for path in DOCUMENTS
+    for number, found in enumerate(YAML.finditer(path.read_text()))
+]
+
+MY_AGENT = '''
+import json
+
+
+def my_agent(client, question):
+    """The app of the example: asks, runs the tool that the model wants, answers."""
+    messages = [{"role": "user", "content": question}]
+    tool = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
+    while True:
+        answer = client.chat.completions.create(model="gpt-4o", messages=messages, tools=[tool])
+        message = answer.choices[0].message
+        if not message.tool_calls:
+            return message.content
+        messages.append(message.model_dump(exclude_none=True))
+        for call in message.tool_calls:
+            city = json.loads(call.function.arguments)["city"]
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": f"{city}: 4 C"})
+'''
+
+
+def test_there_are_examples_to_run():
+    assert {"README.md-readme", "pytest.md-virtual time"} <= {example.id for example in EXAMPLES}
+    assert len(SCRIPTS) >= 2
+
+
+@pytest.mark.parametrize(("name", "code"), EXAMPLES)
+def test_an_example_of_the_documents_passes_as_it_stands(pytester, name, code):
+    pytester.makeini(
+        "[pytest]\nfilterwarnings = error\naddopts = -p no:randomly -p no:cacheprovider -p no:xdist\n"
+    )
+    pytester.makepyfile(test_example=f"{MY_AGENT}\n\n{code}")
+    result = pytester.runpytest_inprocess()
+    outcomes = result.parseoutcomes()
+    assert set(outcomes) == {"passed"}, f"the example {name!r} does not pass: {outcomes}"
+
+
+def test_the_example_of_the_readme_has_at_most_15_lines():
+    [code] = [param.values[1] for param in EXAMPLES if param.id == "README.md-readme"]
+    assert len(code.strip().splitlines()) <= 15
+
+
+@pytest.mark.parametrize("code", SCRIPTS)
+def test_a_script_of_the_documents_can_be_loaded_and_has_no_problems(tmp_path, code):
+    path = tmp_path / "script.yaml"
+    path.write_text(code)
+    assert check_script(path) == []
+    assert load_script(path).rules
+
+
+def test_links_between_documents_lead_somewhere():
+    for path in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_the_targets_that_the_readme_names_are_in_the_makefile():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text())):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}"
