@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("soundstage", deadline=None, derandomize=True)  # the machine is shared; runs repeat
+settings.load_profile("soundstage")
 
 pytest_plugins = ["pytester"]
 

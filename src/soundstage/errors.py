@@ -27,7 +27,7 @@ Every message has up to three parts: what was expected, what was seen, what to d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
     "AppError",
@@ -71,6 +71,18 @@ class SoundstageError(Exception):
         self.hint = hint
         labelled = (("expected", expected), ("seen", seen), ("next step", hint))
         super().__init__("\n".join([summary, *(_labelled(label, text) for label, text in labelled if text)]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross process borders whole, whatever their constructors take."""
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[SoundstageError], args: tuple[Any, ...], state: dict[str, Any]) -> SoundstageError:
+    new: Any = OSError.__new__ if issubclass(kind, OSError) else Exception.__new__
+    error: SoundstageError = new(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 def _labelled(label: str, text: str) -> str:
@@ -130,7 +142,7 @@ class AppError(SoundstageError):
     """Raised when the app under test did something that a provider would not accept."""
 
 
-class RequestRejected(AppError):
+class RequestRejected(AppError):  # noqa: N818  (it says what happened)
     """Raised when a provider would answer this request with a 4xx status.
 
     Args:
@@ -184,7 +196,7 @@ class ProviderError(ModelError):
         self.code = code
 
 
-class ConnectionCut(ModelError):
+class ConnectionCut(ModelError):  # noqa: N818  (it says what happened)
     """Raised when the answer breaks off: the connection closes before the model has finished."""
 
 
@@ -204,7 +216,7 @@ class NetworkForbiddenError(HarnessError):
     """Raised when a run on virtual time tries to open a socket or start a process."""
 
 
-class EnvironmentProblem(SoundstageError):
+class EnvironmentProblem(SoundstageError):  # noqa: N818  (it says what happened)
     """Raised when the machine lacks something: a free port, git, a CLI."""
 
 
@@ -216,5 +228,5 @@ class ExpectationError(SoundstageError, AssertionError):
     """Raised when an expectation about the app under test does not hold."""
 
 
-class WaitTimeout(ExpectationError, TimeoutError):
+class WaitTimeout(ExpectationError, TimeoutError):  # noqa: N818  (it says what happened)
     """Raised when an expectation does not come true in time."""

@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from soundstage.errors import HarnessError
+
 __all__ = [
     "Caller",
     "FinishChunk",
@@ -232,7 +234,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class StartChunk(_Tagged, frozen=True, kw_only=True, tag="start"):
-    """The first chunk, where something must be known before the content: response headers, another model name."""
+    """The first chunk, where something must be known before the content: response headers, a model name."""
 
     model: str = ""
     headers: dict[str, str] = {}
@@ -322,32 +324,38 @@ def decode_arguments(text: str) -> tuple[dict[str, Any], str]:
         return {}, ""
     try:
         value = _decode_json(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):  # half a surrogate pair; too deep
         return {}, text
     return (value, "") if isinstance(value, dict) else ({}, text)
 
 
 def respond(chunks: Iterable[ModelChunk]) -> ModelResponse:
-    """Fold the chunks of a stream into a complete reply. A stream without a finish ends with `error`."""
+    """Fold the chunks of a stream into a complete reply. A stream without a finish ends with `error`.
+
+    Raises:
+        HarnessError: if a block is made of chunks that do not belong together.
+    """
     blocks: dict[int, list[Any]] = {}
     start: StartChunk | None = None
     finish: FinishChunk | None = None
     for chunk in chunks:
-        if isinstance(chunk, FinishChunk):
-            finish = chunk
-        elif isinstance(chunk, StartChunk):
-            start = chunk
-        elif not isinstance(chunk, GarbledChunk):
-            blocks.setdefault(chunk.index, []).append(chunk)
-    parts = tuple(_fold_block(pieces) for _, pieces in sorted(blocks.items()))
+        kind = type(chunk)
+        if kind is FinishChunk:
+            finish = chunk  # type: ignore[assignment]
+        elif kind is StartChunk:
+            start = chunk  # type: ignore[assignment]
+        elif kind is not GarbledChunk:
+            blocks.setdefault(chunk.index, []).append(chunk)  # type: ignore[union-attr]
+    parts = tuple([_fold_block(blocks[index]) for index in sorted(blocks)])
     headers = start.headers if start is not None else {}
+    model = start.model if start is not None else ""
     if finish is None:
-        return ModelResponse(parts=parts, finish="error", headers=headers)
+        return ModelResponse(parts=parts, finish="error", model=model, headers=headers)
     return ModelResponse(
         parts=parts,
         finish=finish.finish,
         usage=finish.usage,
-        model=finish.model,
+        model=finish.model or model,
         headers=headers,
         served_by=finish.served_by,
     )
@@ -355,6 +363,13 @@ def respond(chunks: Iterable[ModelChunk]) -> ModelResponse:
 
 def _fold_block(pieces: list[Any]) -> Part:
     first = pieces[0]
+    if len(pieces) > 1 and (len(set(map(type, pieces))) > 1 or type(first) is OpaqueChunk):
+        raise HarnessError(
+            f"a model sent chunks for block {first.index} that do not belong together",
+            expected="pieces of one kind, or one opaque chunk",
+            seen=", ".join(type(piece).__name__ for piece in pieces[:8]),
+            hint="count the blocks of a reply: each has an index of its own",
+        )
     if isinstance(first, TextChunk):
         return Text(text=first.text if len(pieces) == 1 else "".join(piece.text for piece in pieces))
     if isinstance(first, ThinkingChunk):
@@ -386,9 +401,7 @@ def assistant(text: str = "", *calls: ToolCall) -> Message:
 
 def tool(call_id: str, text: str, *, is_error: bool = False, name: str = "") -> Message:
     """A message that carries the result of one tool call."""
-    return Message(
-        role="tool", parts=(ToolResult(call_id=call_id, text=text, is_error=is_error, name=name),)
-    )
+    return Message(role="tool", parts=(ToolResult(call_id=call_id, text=text, is_error=is_error, name=name),))
 
 
 def call(name: str, arguments: Mapping[str, Any] | None = None, *, id: str = "") -> ToolCall:  # noqa: A002

@@ -6,6 +6,16 @@ task waits; `run(main(), clock=VirtualClock())` gives asyncio's own timers that 
 
 from soundstage.clock._clock import Clock, Deadline, SystemClock, VirtualClock, running_clock
 from soundstage.clock._ids import IdSource
-from soundstage.clock._loop import VirtualLoop, run
+from soundstage.clock._loop import VirtualLoop
+from soundstage.clock._run import run
 
-__all__ = ["Clock", "Deadline", "IdSource", "SystemClock", "VirtualClock", "VirtualLoop", "run", "running_clock"]
+__all__ = [
+    "Clock",
+    "Deadline",
+    "IdSource",
+    "SystemClock",
+    "VirtualClock",
+    "VirtualLoop",
+    "run",
+    "running_clock",
+]

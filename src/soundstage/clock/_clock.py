@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, runtime_checkable
@@ -10,6 +11,7 @@ from typing import Final, Protocol, runtime_checkable
 from soundstage.errors import InvalidStateError
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)  # where virtual time begins, the same in every run
+MAX_JUMPS: Final = 1_000_000  # some seconds of the machine's time
 
 
 @runtime_checkable
@@ -58,11 +60,15 @@ class VirtualClock:
     """Time that moves only when nothing else can: it jumps to the next timer when every task waits.
 
     It needs a loop that follows it: `soundstage.clock.run(main(), clock=clock)`.
+
+    Args:
+        max_jumps: how often it may jump before a run that has not ended is taken to wait in vain.
     """
 
     virtual = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, max_jumps: int = MAX_JUMPS) -> None:
+        self.max_jumps = max_jumps
         self._now = 0.0
 
     def now(self) -> float:
@@ -104,15 +110,15 @@ class Deadline:
 
     Args:
         clock: whose time.
-        within: seconds from now, more than zero.
+        within: seconds from now, more than zero and finite.
 
     Raises:
-        ValueError: if `within` is not more than zero.
+        ValueError: if `within` is not more than zero, or infinite.
     """
 
     def __init__(self, clock: Clock, within: float) -> None:
-        if not within > 0:
-            raise ValueError(f"a timeout must be more than 0 seconds, got {within!r}")
+        if not 0 < within < math.inf:
+            raise ValueError(f"a timeout must be more than 0 seconds and finite, got {within!r}")
         self._clock = clock
         self.within = within
         self._at = clock.now() + within

@@ -2,27 +2,37 @@
 
 How it works. asyncio's loop asks its selector to wait until the next timer is due. Our selector never waits:
 it looks once whether something is ready, and if not, moves the virtual clock by the time it was asked to
-wait. So a timer fires as soon as every task is blocked, and timers fire in the order of their virtual time.
+wait. So a timer fires as soon as every task is blocked. Timers fire in the order of their virtual time, and
+those of the same moment in the order in which they were set (asyncio leaves that open: there the moments of
+two timers hardly ever coincide, here they do all the time).
 
 Two things may still come from outside. A job in a thread (`run_in_executor`, `to_thread`) is real work: while
 one is under way the selector waits for it, and virtual time stands still. Sockets and processes have a time
 of their own, which would make the run irreproducible; opening one is refused.
 
 When no timer, no thread and no ready task is left, nothing can ever happen again: that is a deadlock, and it
-is raised with the list of waiting tasks instead of hanging.
+is raised with the list of waiting tasks instead of hanging. A timer that is due in infinite time counts as no
+timer. A program that polls while it waits in vain would make time jump for ever; that ends in the same error
+after `max_jumps` of the clock.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import heapq
+import math
 import selectors
-from collections.abc import Coroutine
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import count
+from typing import Any, Final, NoReturn
 
-from soundstage.clock._clock import Clock, SystemClock, VirtualClock
+from soundstage.clock._clock import VirtualClock
+from soundstage.clock._tasks import where
 from soundstage.errors import DeadlockError, NetworkForbiddenError
 
-T = TypeVar("T")
+_NANOSECOND: Final = 1e-9
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -31,33 +41,58 @@ class _JumpingSelector(selectors.DefaultSelector):
     def __init__(self, clock: VirtualClock) -> None:
         super().__init__()
         self._clock = clock
+        self._jumps = 0
         self.threads = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None and timeout <= 0:
+            return []  # tasks are ready; whatever comes from outside is looked at before time moves
         ready = super().select(0)
-        if ready or (timeout is not None and timeout <= 0):
+        if ready:
             return ready
         if self.threads:
             return super().select(None)
         if timeout is None:
-            raise _deadlock()
+            raise _deadlock("every task waits, and no timer, thread or message can wake one")
+        self._jumps += 1
+        if self._jumps > self._clock.max_jumps:
+            self._jumps = 0  # the tasks that are ended now get as many again
+            raise _deadlock(f"the clock has jumped {self._clock.max_jumps} times and the run has not ended")
         self._clock.advance(timeout)
         return []
 
 
-def _deadlock() -> DeadlockError:
-    waiting = sorted(_describe(task) for task in asyncio.all_tasks(asyncio.get_running_loop()))
+def _deadlock(summary: str) -> DeadlockError:
+    waiting = sorted(where(task) for task in asyncio.all_tasks(asyncio.get_running_loop()))
     return DeadlockError(
-        "every task waits, and no timer, thread or message can wake one",
+        summary,
         seen="\n".join(waiting) or "no task at all",
         hint="give the wait a `within=`, or send what the app waits for",
     )
 
 
-def _describe(task: asyncio.Task[Any]) -> str:
-    frames = task.get_stack(limit=1)
-    where = f"{frames[0].f_code.co_filename}:{frames[0].f_lineno}" if frames else "not started"
-    return f"{task.get_name()} waits at {where}"
+class _Timer(asyncio.TimerHandle):
+    """A timer with a number: of two for the same moment, the one that was set first fires first."""
+
+    __slots__ = ("number",)
+    number: int
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, _Timer):
+            return NotImplemented
+        return (self.when(), self.number) < (other.when(), other.number)
+
+
+class _Counted(Executor):
+    """Hands a job over to the real executor and keeps its future, which outlives a cancelled wait."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self.future: Future[Any] | None = None
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.future = self._executor.submit(fn, *args, **kwargs)
+        return self.future
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -66,80 +101,129 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
         self._jumping = _JumpingSelector(clock)
+        self._numbers = count()
+        self._pool: ThreadPoolExecutor | None = None
         super().__init__(self._jumping)
 
     def time(self) -> float:
         """The virtual time."""
         return self.clock.now()
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> asyncio.Future[Any]:
-        """Run `func` in a thread; virtual time stands still until it is done."""
-        future = super().run_in_executor(executor, func, *args)
-        self._jumping.threads += 1
-        future.add_done_callback(self._thread_done)
-        return future
+    @property
+    def _clock_resolution(self) -> float:
+        """asyncio's own slack when it asks whether a timer is due.
 
-    def _thread_done(self, _: asyncio.Future[Any]) -> None:
+        It must be more than nothing, and after a hundred days the usual nanosecond is: it would be lost in
+        the addition, and a timer never be due.
+        """
+        return max(_NANOSECOND, math.ulp(self.clock.now()))
+
+    @_clock_resolution.setter
+    def _clock_resolution(self, _: float) -> None:
+        """What asyncio has measured of the machine's clock does not matter."""
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        """As asyncio does it, with a timer that keeps its place among those of the same moment."""
+        self._check_closed()  # type: ignore[attr-defined]
+        timer = _Timer(when, callback, args, self, context)
+        timer.number = next(self._numbers)
+        if when == math.inf:
+            return timer
+        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+        timer._scheduled = True  # type: ignore[attr-defined]  # noqa: SLF001  (asyncio's own mark)
+        return timer
+
+    def set_default_executor(self, executor: ThreadPoolExecutor) -> None:  # type: ignore[override]
+        """The threads for `to_thread`."""
+        self._pool = executor
+        super().set_default_executor(executor)
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Run `func` in a thread; virtual time stands still until it is done, whoever waits for it or not."""
+        counted = _Counted(executor if executor is not None else self._threads())
+        waiting = super().run_in_executor(counted, func, *args)
+        assert counted.future is not None
+        self._jumping.threads += 1
+        counted.future.add_done_callback(self._job_done)  # asyncio's own comes first, with the result
+        return waiting
+
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self.set_default_executor(ThreadPoolExecutor(thread_name_prefix="soundstage"))
+        assert self._pool is not None
+        return self._pool
+
+    def _job_done(self, _: Future[Any]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed and counts no more
+            self.call_soon_threadsafe(self._thread_ended)
+
+    def _thread_ended(self) -> None:
         self._jumping.threads -= 1
 
-    def _forbidden(self, what: str) -> NoReturn:
-        raise NetworkForbiddenError(
-            f"this run is on virtual time and tried to {what}",
-            expected="an app that talks to its model and its worlds in process",
-            hint="pass the model to the app, or run the test on the machine's time: clock=SystemClock()",
-        )
-
-    async def create_connection(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused."""
-        self._forbidden(f"connect to {kwargs.get('host', args[1:3])}")
-
-    async def create_server(self, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
-        """Refused."""
-        self._forbidden("listen on a port")
-
-    async def create_datagram_endpoint(self, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
-        """Refused."""
-        self._forbidden("open a datagram socket")
-
-    async def sock_connect(self, sock: Any, address: Any) -> NoReturn:
-        """Refused."""
-        self._forbidden(f"connect to {address}")
-
-    async def getaddrinfo(self, host: Any, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
-        """Refused."""
-        self._forbidden(f"look up {host}")
-
-    async def subprocess_exec(self, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
-        """Refused."""
-        self._forbidden("start a process")
-
-    async def subprocess_shell(self, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
-        """Refused."""
-        self._forbidden("start a shell")
+    async def shutdown_default_executor(self, *args: Any) -> None:
+        """As asyncio does it: in a thread, so time stands still meanwhile."""
+        self._jumping.threads += 1
+        try:
+            await super().shutdown_default_executor(*args)
+        finally:
+            self._jumping.threads -= 1
 
 
-def run(main: Coroutine[Any, Any, T], *, clock: Clock | None = None) -> T:
-    """Run `main` to its end, like `asyncio.run`, on the time of `clock`.
+# method -> what it would do
+_COROUTINES: Final = {
+    "connect_accepted_socket": "serve a socket",
+    "connect_read_pipe": "read from a pipe",
+    "connect_write_pipe": "write to a pipe",
+    "create_connection": "open a connection",
+    "create_datagram_endpoint": "open a datagram socket",
+    "create_server": "listen on a port",
+    "create_unix_connection": "open a connection",
+    "create_unix_server": "listen on a socket",
+    "getaddrinfo": "look up a host",
+    "getnameinfo": "look up an address",
+    "sock_accept": "serve a socket",
+    "sock_connect": "open a connection",
+    "sock_recv": "read from a socket",
+    "sock_sendall": "write to a socket",
+    "subprocess_exec": "start a process",
+    "subprocess_shell": "start a shell",
+}
+_FUNCTIONS: Final = {
+    "add_reader": "wait for a file or a socket",
+    "add_writer": "wait for a file or a socket",
+}
 
-    Args:
-        main: the coroutine.
-        clock: a new `VirtualClock` unless given.
 
-    Raises:
-        DeadlockError: on virtual time, when every task waits and nothing can wake one.
+def _forbid(name: str, doing: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+    shown = [repr(value) for value in args if isinstance(value, str | bytes | int | tuple)]
+    shown += [f"{key}={value!r}" for key, value in kwargs.items() if isinstance(value, str | int)]
+    raise NetworkForbiddenError(
+        f"this run is on virtual time and tried to {doing}",
+        expected="an app that talks to its model and its worlds in process",
+        seen=f"{name}({', '.join(shown)})",
+        hint="pass the model to the app, or run the test on the machine's time: clock=SystemClock()",
+    )
 
-    Example:
-        >>> async def main():
-        ...     await asyncio.sleep(3600)
-        ...     return asyncio.get_running_loop().time()
-        >>> run(main())
-        3600.0
-    """
-    chosen = clock if clock is not None else VirtualClock()
-    if isinstance(chosen, VirtualClock):
-        virtual = chosen
-        with asyncio.Runner(loop_factory=lambda: VirtualLoop(virtual)) as runner:
-            return runner.run(main)
-    if not isinstance(chosen, SystemClock):
-        raise TypeError(f"expected a SystemClock or a VirtualClock, got {type(chosen).__name__}")
-    return asyncio.run(main)
+
+def _refused_coroutine(name: str, doing: str) -> Callable[..., Any]:
+    async def refuse(_: VirtualLoop, *args: Any, **kwargs: Any) -> NoReturn:
+        _forbid(name, doing, args, kwargs)
+
+    return refuse
+
+
+def _refused_function(name: str, doing: str) -> Callable[..., Any]:
+    def refuse(_: VirtualLoop, *args: Any, **kwargs: Any) -> NoReturn:
+        _forbid(name, doing, args, kwargs)
+
+    return refuse
+
+
+for _name, _doing in _COROUTINES.items():
+    setattr(VirtualLoop, _name, _refused_coroutine(_name, _doing))
+for _name, _doing in _FUNCTIONS.items():
+    setattr(VirtualLoop, _name, _refused_function(_name, _doing))

@@ -36,8 +36,10 @@ from soundstage.journal._events import (
     event_types,
 )
 from soundstage.journal._file import read_journal
-from soundstage.journal._journal import Journal, event
-from soundstage.journal._redact import REDACTED, Redactor
+from soundstage.journal._journal import Journal
+from soundstage.journal._redact import Redactor
+from soundstage.journal._secrets import REDACTED
+from soundstage.journal._wanted import event
 
 __all__ = [
     "REDACTED",

@@ -11,7 +11,7 @@ from soundstage.journal._events import Event, Record, UnknownEvent, event_types
 
 SCHEMA_VERSION: Final = 1
 
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
 
 
 class _Tag(msgspec.Struct):
@@ -19,6 +19,8 @@ class _Tag(msgspec.Struct):
 
 
 class _Envelope(msgspec.Struct):
+    """A record whose event has not been looked into."""
+
     position: int
     time: float
     run: str
@@ -34,9 +36,42 @@ _decoders: dict[str, msgspec.json.Decoder[Any]] = {}
 
 
 def encode_record(record: Record) -> bytes:
-    """The line of a record, without its line end. Lines of a newer version come out as they came in."""
+    """The line of a record, without its line end. Lines of a newer version come out as they came in.
+
+    Raises:
+        TypeError: if the event holds a value that JSON has no form for.
+    """
+    return encode_line(record)[:-1]
+
+
+def encode_line(record: Record) -> bytes:
+    """The line of a record, with its line end."""
     event = record.event
-    return event.line if type(event) is UnknownEvent else _encode(record)
+    if type(event) is UnknownEvent:
+        return _unknown_line(record, event)
+    try:
+        return _encoder.encode_lines([record])
+    except UnicodeEncodeError:
+        return _encoder.encode_lines([_encodable(msgspec.to_builtins(record))])
+
+
+def _unknown_line(record: Record, event: UnknownEvent) -> bytes:
+    """The line as it was, if the event is where it was; else its event in an envelope for the new place."""
+    was = _decode_envelope(event.line)
+    here = (record.position, record.time, record.run, record.source, record.cause)
+    if (was.position, was.time, was.run, was.source, was.cause) == here:
+        return event.line + b"\n"
+    was.position, was.time, was.run, was.source, was.cause = here
+    return _encoder.encode_lines([was])
+
+
+def _encodable(value: Any) -> Any:
+    """`value` with a question mark for each half of a surrogate pair: text that UTF-8 has no form for."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return [_encodable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def decode_record(line: bytes) -> Record:
@@ -49,7 +84,7 @@ def decode_record(line: bytes) -> Record:
         envelope = _decode_envelope(line)
         kind = _decode_tag(envelope.event).type
         event = _decode_event(kind, envelope, line)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise HarnessError(
             "a journal line is not a record",
             expected='{"position": 1, "time": 0.0, "run": .., "source": .., "event": {"type": ..}}',

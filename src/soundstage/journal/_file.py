@@ -4,17 +4,21 @@ Every record is one `write` of one whole line to a file opened for appending, be
 the kernel has accepted survives the death of the process, whatever kills it, so an acknowledged event is
 never lost. A process killed inside `write` can leave a torn last line; it was never acknowledged, and
 opening the file again cuts it off.
+
+An interrupt (Ctrl-C) between the write and its acknowledgement leaves a line that the journal does not know
+of; the next event takes the same position. So of two neighbouring lines with one position the later counts.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
-from soundstage.errors import EnvironmentProblem
-from soundstage.journal._codec import decode_record, encode_record
+from soundstage.errors import EnvironmentProblem, HarnessError
+from soundstage.journal._codec import decode_record, encode_line
 from soundstage.journal._events import Record
 from soundstage.journal._redact import Redactor
 
@@ -26,7 +30,7 @@ def read_journal(path: Path | str) -> list[Record]:
         EnvironmentProblem: if there is no such file.
         HarnessError: if a line is not a record.
     """
-    return [decode_record(line) for line in _whole_lines(_read(Path(path)))]
+    return _records(_read(Path(path)), Path(path))
 
 
 def _read(path: Path) -> bytes:
@@ -40,64 +44,114 @@ def _read(path: Path) -> bytes:
         ) from None
 
 
-def _whole_lines(data: bytes) -> list[bytes]:
-    return [line for line in data[: data.rfind(b"\n") + 1].split(b"\n") if line]
+def _records(data: bytes, path: Path) -> list[Record]:
+    records: list[Record] = []
+    for record in _decoded(data, path):
+        if records and records[-1].position == record.position:
+            records.pop()
+        records.append(record)
+    return records
+
+
+def _decoded(data: bytes, path: Path) -> Iterator[Record]:
+    for number, line in enumerate(data[: data.rfind(b"\n") + 1].split(b"\n"), start=1):
+        if not line:
+            continue
+        try:
+            yield decode_record(line)
+        except HarnessError as error:
+            raise HarnessError(
+                f"{path}:{number}: {error.summary}", expected=error.expected, seen=error.seen, hint=error.hint
+            ) from None
 
 
 class JournalFile:
-    """An open journal file, for one writer at a time."""
+    """An open journal file, for one writer at a time. `records` are those that it held when it was opened."""
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
         self.path = path
         self._redactor = redactor
         self._fd = self._open()
-        self.records = self._recover()
+        try:
+            self._lock()
+            self.records = self._recover()
+        except BaseException:
+            self.close()
+            raise
 
     def _open(self) -> int:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise EnvironmentProblem(
                 f"the journal {self.path} cannot be opened for writing",
                 seen=error.strerror or str(error),
                 hint="choose a folder that you may write to",
             ) from None
+
+    def _lock(self) -> None:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(fd)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             raise EnvironmentProblem(
                 f"the journal {self.path} is in use",
                 seen="another process, or another journal of this one, has it open",
                 hint="end that run first, or give this one a file of its own",
             ) from None
-        return fd
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"the journal {self.path} cannot be locked",
+                seen=error.strerror or str(error),
+                hint="choose a folder on a local disk",
+            ) from None
 
     def _recover(self) -> list[Record]:
-        data = self.path.read_bytes()
+        data = _read(self.path)
+        records = _records(data, self.path)
+        for place, record in enumerate(records, start=1):
+            if record.position != place:
+                raise HarnessError(
+                    f"the journal {self.path} cannot be continued",
+                    expected=f"positions 1, 2, 3...: {place}",
+                    seen=f"position {record.position}",
+                    hint="give the new run a file of its own; `read_journal` reads such a file",
+                )
         whole = data.rfind(b"\n") + 1
         if whole != len(data):
             os.ftruncate(self._fd, whole)
-        return [decode_record(line) for line in _whole_lines(data)]
+        return records
 
     def write(self, record: Record) -> None:
         """Write one line. When this returns the kernel has it."""
-        line = self._redactor.bytes(encode_record(record)) + b"\n"
+        line = encode_line(record)
+        if self._redactor.suspects(line):
+            line = self._redacted(line)
         try:
             written = os.write(self._fd, line)
-            if written == len(line):
-                return
-            reason = f"{written} of {len(line)} bytes were written"
         except OSError as error:
-            written, reason = 0, error.strerror or str(error)
-        with contextlib.suppress(OSError):
-            os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+            self._fail(0, error.strerror or str(error))
+        if written != len(line):
+            self._fail(written, f"{written} of {len(line)} bytes were written")
+
+    def _redacted(self, line: bytes) -> bytes:
+        clean = self._redactor.json(line)
+        if clean is not line:
+            decode_record(clean)  # better no line than one that nobody can read
+        return clean
+
+    def _fail(self, written: int, reason: str) -> NoReturn:
+        """Take back what a failed write has left; if even that fails, write no more after the torn line."""
+        try:
+            if written:
+                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+        except OSError:
+            self.close()
         raise EnvironmentProblem(
             f"the journal {self.path} cannot be written",
             seen=reason,
             hint="free some disk space, or choose another folder for the journal",
-        )
+        ) from None
 
     def close(self) -> None:
         """Close the file; harmless when it is closed."""

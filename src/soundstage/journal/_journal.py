@@ -6,7 +6,8 @@ looked for the last time; `append` adds the record and wakes all who are registe
 So no record can slip between looking and waiting, whoever else reads, however slowly, and a waiter that is
 cancelled takes nothing from the others.
 
-Appending is allowed from any thread; a reader in an event loop is woken through its loop.
+Appending is allowed from any thread; a reader in an event loop is woken through its loop. Closing wakes all
+readers too: they get what is there, and then learn that nothing more can come.
 """
 
 from __future__ import annotations
@@ -16,32 +17,17 @@ import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from soundstage.clock import Clock, Deadline, running_clock
-from soundstage.errors import InvalidStateError, MatchError, WaitTimeout
+from soundstage.errors import InvalidStateError, WaitTimeout
 from soundstage.journal._events import Event, Record
 from soundstage.journal._file import JournalFile
 from soundstage.journal._redact import Redactor
-from soundstage.match import Fields, Matcher, Predicate, matcher
+from soundstage.journal._wanted import Wanted, event_matcher
+from soundstage.match import Matcher
 
 E = TypeVar("E", bound=Event)
-
-
-def event(kind: type[Event], /, **fields: Any) -> Matcher:
-    """A matcher for events of one class whose fields match; see `soundstage.match` for what can be written.
-
-    >>> from soundstage.journal import MessageSent
-    >>> event(MessageSent, text="/hel+o/").matches(MessageSent(text="hello"))
-    True
-    """
-    unknown = sorted(set(fields) - set(kind.__struct_fields__))
-    if unknown:
-        raise MatchError(
-            f"{kind.__name__} has no field {unknown[0]!r}",
-            expected="one of " + ", ".join(kind.__struct_fields__),
-        )
-    return Fields({name: matcher(spec) for name, spec in fields.items()}, type=kind)
 
 
 class Journal:
@@ -53,7 +39,12 @@ class Journal:
         run: id of the run.
         redactor: what is kept out of the file.
 
+    Raises:
+        EnvironmentProblem: if the file cannot be opened, or another journal has it open.
+        HarnessError: if the file holds something else than a journal.
+
     Example:
+        >>> from soundstage.journal import Noted
         >>> journal = Journal()
         >>> journal.append(Noted(text="hello"), source="test")
         1
@@ -72,6 +63,7 @@ class Journal:
         self.redactor = redactor if redactor is not None else Redactor()
         self._file = JournalFile(Path(path), self.redactor) if path is not None else None
         self._records: list[Record] = self._file.records if self._file else []
+        self._keep: Callable[[Record], None] | None = self._file.write if self._file else None
         self._lock = threading.Lock()
         self._wakers: list[Callable[[], None]] = []
         self._now = self.clock.now
@@ -94,62 +86,61 @@ class Journal:
             cause: position of the event that led to it.
 
         Raises:
-            TypeError: if `event` is not an `Event`.
+            TypeError: if `event` is not an `Event`, or holds a value that a file cannot.
             InvalidStateError: if the journal is closed.
             EnvironmentProblem: if the file cannot be written; the event is then not in the journal.
         """
         if not isinstance(event, Event):
-            raise TypeError(f"expected an Event, got {type(event).__name__}: subclass soundstage.journal.Event")
+            raise TypeError(
+                f"expected an Event, got {type(event).__name__}: subclass soundstage.journal.Event"
+            )
         with self._lock:
-            position = len(self._records) + 1
+            records = self._records
+            position = len(records) + 1
             record = Record(
                 position=position, time=self._now(), run=self.run, source=source, cause=cause, event=event
             )
-            if self._file is not None or self._closed:
-                self._write(record)
-            self._records.append(record)
+            if self._keep is not None:
+                self._keep(record)
+            records.append(record)
             if self._wakers:
-                wakers, self._wakers = self._wakers, []
-                for wake in wakers:
-                    wake()
+                self._wake()
         return position
 
-    def _write(self, record: Record) -> None:
-        if self._closed:
-            raise InvalidStateError(
-                "the journal is closed",
-                seen=f"an event after the end: {type(record.event).__name__} from {record.source or 'nowhere'}",
-                hint="stop what produces events before the journal",
-            )
-        if self._file is not None:
-            self._file.write(record)
+    def _wake(self) -> None:
+        wakers, self._wakers = self._wakers, []
+        for wake in tuple(wakers):  # a copy: a reader that is given up takes itself off the list at any time
+            wake()
 
     def read(self, after: int = 0, type: type[Event] | tuple[type[Event], ...] | None = None) -> list[Record]:  # noqa: A002
         """The records after position `after`, all or those of one event class, oldest first."""
-        records = self._records[after:]
+        records = self._records[_position(after) :]
         return records if type is None else [record for record in records if isinstance(record.event, type)]
 
     def events(self, type: type[E], after: int = 0) -> list[E]:  # noqa: A002
         """The events of one class after position `after`, without their envelopes."""
-        return [record.event for record in self._records[after:] if isinstance(record.event, type)]
+        records = self._records[_position(after) :]
+        return [record.event for record in records if isinstance(record.event, type)]
 
     def read_backward(self, before: int | None = None) -> list[Record]:
         """The records before position `before` (all, if not given), newest first."""
         return self._records[: None if before is None else max(before - 1, 0)][::-1]
 
     async def tail(self, after: int = 0) -> AsyncIterator[Record]:
-        """Every record after position `after`, as it comes, until the caller stops asking."""
-        cursor = after
+        """Every record after position `after`, as it comes, until the journal is closed."""
+        cursor = _position(after)
         while True:
             while cursor < len(self._records):
                 record = self._records[cursor]
                 cursor += 1
                 yield record
-            await self._grown(cursor)
+            if not await self._grown(cursor):
+                return
 
-    async def _grown(self, cursor: int) -> None:
-        """Return when there are more than `cursor` records."""
+    async def _grown(self, cursor: int) -> bool:
+        """Wait until there are more than `cursor` records; False if the journal is closed before."""
         loop = asyncio.get_running_loop()
+        thread = threading.get_ident()
         future: asyncio.Future[None] = loop.create_future()
 
         def settle() -> None:
@@ -158,76 +149,94 @@ class Journal:
 
         def wake() -> None:
             with contextlib.suppress(RuntimeError):  # the reader's loop is gone, and the reader with it
-                loop.call_soon_threadsafe(settle)
+                if threading.get_ident() == thread:
+                    settle()
+                else:
+                    loop.call_soon_threadsafe(settle)
 
-        if not self._register(wake, cursor):
-            return
-        try:
-            await future
-        finally:
-            self._unregister(wake)
+        if self._register(wake, cursor):
+            try:
+                await future
+            finally:
+                self._unregister(wake)
+        return len(self._records) > cursor
 
     def _register(self, wake: Callable[[], None], cursor: int) -> bool:
+        """Have `wake` called once there is something to do, unless there is already."""
         with self._lock:
-            if len(self._records) > cursor:
+            if len(self._records) > cursor or self._closed:
                 return False
             self._wakers.append(wake)
             return True
 
     def _unregister(self, wake: Callable[[], None]) -> None:
-        with self._lock, contextlib.suppress(ValueError):
+        # Without the lock: Python may collect a forgotten reader at any moment, even inside `append`.
+        with contextlib.suppress(ValueError):
             self._wakers.remove(wake)
 
-    async def wait_for(
-        self, match: type[Event] | Matcher | Callable[[Any], Any], *, within: float, after: int = 0
-    ) -> Record:
+    async def wait_for(self, match: Wanted, *, within: float, after: int = 0) -> Record:
         """The first record after `after` whose event matches; one that is already there counts.
 
         Args:
             match: an event class, `event(Class, field=...)`, or a function of the event.
-            within: seconds on the run's clock.
+            within: seconds on the run's clock, more than zero.
             after: position from which to look.
 
         Raises:
-            WaitTimeout: if none came in time; the message shows the end of the journal.
-            MatchError: if a function raises.
+            WaitTimeout: if none came in time, or none can come any more because the journal is closed.
+                The message shows the end of the journal.
+            MatchError: if nothing can match, or a function raises.
+            ValueError: if `within` is not more than zero.
         """
-        wanted = _event_matcher(match)
+        search = _Search(self._records, event_matcher(match), _position(after))
         deadline = Deadline(self.clock, within)
         try:
-            async with asyncio.timeout(deadline.left):
-                async for record in self.tail(after):
-                    if wanted.matches(record.event):
-                        return record
+            async with asyncio.timeout(deadline.left) as limit:
+                while (found := search.next()) is None and await self._grown(search.cursor):
+                    pass
         except TimeoutError:
-            pass
-        raise self._missed(wanted, within, after)
+            if not limit.expired():
+                raise
+            found = search.next()
+        if found is None:
+            raise self._missed(search.wanted, within, after)
+        return found
 
-    def wait(
-        self, match: type[Event] | Matcher | Callable[[Any], Any], *, within: float, after: int = 0
-    ) -> Record:
-        """Like `wait_for`, for code without an event loop: blocks the calling thread."""
-        wanted = _event_matcher(match)
+    def wait(self, match: Wanted, *, within: float, after: int = 0) -> Record:
+        """Like `wait_for`, for code without an event loop: blocks the calling thread.
+
+        Raises:
+            InvalidStateError: if an event loop is running in this thread; it would stand still.
+        """
+        _refuse_running_loop()
+        search = _Search(self._records, event_matcher(match), _position(after))
         deadline = Deadline(self.clock, within)
-        cursor = after
         grown = threading.Event()
-        while True:
-            grown.clear()
-            for record in self._records[cursor:]:
-                cursor = record.position
-                if wanted.matches(record.event):
-                    return record
-            if self._register(grown.set, cursor) and not grown.wait(deadline.left):
+        while (found := search.next()) is None:
+            if not self._register(grown.set, search.cursor):
+                if self._closed and len(self._records) == search.cursor:
+                    break
+                continue
+            try:
+                in_time = grown.wait(deadline.left)
+            finally:
                 self._unregister(grown.set)
-                raise self._missed(wanted, within, after)
+            if not in_time:
+                found = search.next()
+                break
+            grown.clear()
+        if found is None:
+            raise self._missed(search.wanted, within, after)
+        return found
 
     def _missed(self, wanted: Matcher, within: float, after: int) -> WaitTimeout:
         recent = [
             f"{record.position} {type(record.event).__name__} from {record.source or '-'}"
             for record in self._records[after:][-8:]
         ]
+        over = "no matching event, and none can come: the journal is closed"
         return WaitTimeout(
-            f"no matching event within {within:g} s",
+            over if self._closed else f"no matching event within {within:g} s",
             expected=wanted.describe(),
             seen="\n".join(recent) if recent else f"nothing after position {after}",
             hint="`soundstage show JOURNAL` prints all events; a longer `within=` waits longer",
@@ -237,13 +246,49 @@ class Journal:
         """Close the file. Reading goes on; appending is an error from now on. Harmless when repeated."""
         with self._lock:
             self._closed = True
+            self._keep = _refuse
             if self._file is not None:
                 self._file.close()
+            self._wake()
 
 
-def _event_matcher(match: type[Event] | Matcher | Callable[[Any], Any]) -> Matcher:
-    if isinstance(match, Matcher):
-        return match
-    if isinstance(match, type):
-        return Fields({}, type=match)
-    return Predicate(match)
+class _Search:
+    """Looks for a match, at every record once."""
+
+    def __init__(self, records: list[Record], wanted: Matcher, cursor: int) -> None:
+        self._records = records
+        self.wanted = wanted
+        self.cursor = cursor
+
+    def next(self) -> Record | None:
+        """The first match among the records that have not been looked at."""
+        while self.cursor < len(self._records):
+            record = self._records[self.cursor]
+            self.cursor += 1
+            if self.wanted.matches(record.event):
+                return record
+        return None
+
+
+def _position(after: int) -> int:
+    if after < 0:
+        raise ValueError(f"positions count from 1, and `after` from 0; got {after}")
+    return after
+
+
+def _refuse(record: Record) -> None:
+    raise InvalidStateError(
+        "the journal is closed",
+        seen=f"an event after the end: {type(record.event).__name__} from {record.source or 'nowhere'}",
+        hint="stop what produces events before the journal",
+    )
+
+
+def _refuse_running_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise InvalidStateError(
+        "`wait` would block the event loop that runs in this thread", hint="await wait_for(...) instead"
+    )

@@ -3,18 +3,19 @@
 A daemon is stopped, then running, then completed. Which moves are allowed is a table; each one made is an
 event of the journal. A failure is an event too and does not change the status: the exception is kept and
 raised by `stop`, so nothing that went wrong in the background is lost.
+
+Starting and stopping take turns: whoever stops a daemon that is about to start waits until it has started.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Final
 
-from soundstage.errors import InvalidStateError
+from soundstage.errors import AppError, InvalidStateError
 from soundstage.journal import DaemonChanged, Journal
 
 
@@ -37,6 +38,9 @@ ALLOWED: Final = frozenset(
 class Daemon(ABC):
     """Base of everything that starts and stops. Override `_start` and `_stop`.
 
+    The two may run in different tasks. What one task must both enter and leave, such as a task group, belongs
+    in a task that `_start` makes and `_stop` ends.
+
     Args:
         name: how messages call it.
         journal: where its status changes go.
@@ -46,6 +50,7 @@ class Daemon(ABC):
         self.name = name
         self.journal = journal
         self._status = Status.STOPPED
+        self._turn = asyncio.Lock()
 
     @property
     def status(self) -> Status:
@@ -58,23 +63,25 @@ class Daemon(ABC):
         Raises:
             InvalidStateError: if it has been started before.
         """
-        if self._status is not Status.STOPPED:
-            self._refuse(Status.RUNNING)
-        try:
-            await self._start()
-        except BaseException as error:
-            self.report_failure(error)
-            raise
-        self._move(Status.RUNNING)
+        async with self._turn:
+            if self._status is not Status.STOPPED:
+                self._refuse(Status.RUNNING)
+            try:
+                await self._start()
+            except BaseException as error:
+                self.report_failure(error)
+                raise
+            self._move(Status.RUNNING)
 
     async def stop(self) -> None:
         """Stop; harmless when it is not running. Raises what went wrong in the background."""
-        if self._status is not Status.RUNNING:
-            return
-        try:
-            await self._stop()
-        finally:
-            self._move(Status.COMPLETED)
+        async with self._turn:
+            if self._status is not Status.RUNNING:
+                return
+            try:
+                await self._stop()
+            finally:
+                self._move(Status.COMPLETED)
 
     @abstractmethod
     async def _start(self) -> None: ...
@@ -90,8 +97,6 @@ class Daemon(ABC):
         )
 
     def _move(self, status: Status) -> None:
-        if status is self._status:
-            return
         if (self._status, status) not in ALLOWED:
             self._refuse(status)
         self._status = status
@@ -120,6 +125,7 @@ class TaskDaemon(Daemon):
         super().__init__(name, journal)
         self._body = body
         self._task: asyncio.Task[None] | None = None
+        self._told = False
 
     @property
     def done(self) -> bool:
@@ -132,19 +138,39 @@ class TaskDaemon(Daemon):
     async def _guarded(self) -> None:
         try:
             await self._body()
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                self._raise_exit(end)
         except Exception as error:
             self.report_failure(error)
             raise
 
+    def _raise_exit(self, end: SystemExit) -> None:
+        error = AppError(
+            f"{self.name!r} ended itself with sys.exit({end.code!r})",
+            expected="it returns, or exits with 0",
+            hint="its own messages may say why; they are in the journal",
+        )
+        self.report_failure(error)
+        raise error from end
+
     async def wait(self) -> None:
-        """Wait until the coroutine has come to its end; raise what it raised."""
+        """Wait until the coroutine has ended; raise what it raised, which `stop` then does not repeat."""
         if self._task is not None:
-            await asyncio.shield(self._task)
+            await asyncio.wait([self._task])
+            self._told = True
+            self._raise_failure(self._task)
 
     async def _stop(self) -> None:
-        if self._task is None:
+        task = self._task
+        if task is None or task is asyncio.current_task():
             return
-        if not self._task.done():
-            self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        task.cancel()
+        await asyncio.wait([task])
+        if not self._told:
+            self._raise_failure(task)
+
+    @staticmethod
+    def _raise_failure(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error

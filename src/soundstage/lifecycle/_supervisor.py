@@ -1,16 +1,23 @@
-"""Starts daemons in order, stops them in reverse, and loses no exception on the way."""
+"""Starts daemons in order, stops them in reverse, and loses no exception on the way.
+
+Stopping is a task of its own. Whoever asked for it may be cancelled meanwhile (a timeout, Ctrl-C); the
+daemons are stopped all the same, because what they own, such as processes, would outlive the run. Each has
+what is left of the common time, but never less than a moment: one that is late does not cost others theirs.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 
 from soundstage.clock import Clock, Deadline
-from soundstage.errors import EnvironmentProblem, WaitTimeout
+from soundstage.errors import EnvironmentProblem, HarnessError, WaitTimeout
 from soundstage.lifecycle._daemon import Daemon
 
-START_WITHIN = 30.0
-STOP_WITHIN = 10.0
+START_WITHIN: Final = 30.0
+STOP_WITHIN: Final = 10.0
+MOMENT: Final = 1.0
 
 
 class Supervisor:
@@ -51,19 +58,23 @@ class Supervisor:
         deadline = Deadline(self._clock, self._start_within)
         for daemon in self.daemons:
             try:
-                async with asyncio.timeout(deadline.left):
+                async with asyncio.timeout(deadline.left) as limit:
                     await daemon.start()
-            except TimeoutError as error:
-                await self._roll_back(daemon, error)
-                raise WaitTimeout(
-                    f"the daemon {daemon.name!r} was not ready within {self._start_within:g} s",
-                    seen=self.states(),
-                    hint="look at its events in the journal, or give it more time",
-                ) from error
             except BaseException as error:
-                await self._roll_back(daemon, error)
+                late = limit.expired() and isinstance(error, TimeoutError)
+                failure = self._not_ready(daemon) if late else error
+                await self._roll_back(daemon, failure)
+                if late:
+                    raise failure from error
                 raise
             self._started.append(daemon)
+
+    def _not_ready(self, daemon: Daemon) -> WaitTimeout:
+        return WaitTimeout(
+            f"the daemon {daemon.name!r} was not ready within {self._start_within:g} s",
+            seen=self.states(),
+            hint="look at its events in the journal, or give it more time",
+        )
 
     async def _roll_back(self, failed: Daemon, error: BaseException) -> None:
         stopped = [daemon.name for daemon in reversed(self._started)]
@@ -78,21 +89,53 @@ class Supervisor:
             raise BaseExceptionGroup("the run did not end cleanly", problems)
 
     async def _stop_all(self) -> list[BaseException]:
+        """What went wrong. A cancellation that came meanwhile is raised at the end, with that in notes."""
+        stopping = asyncio.create_task(self._stop_each(), name="stop the daemons")
+        cancelled: asyncio.CancelledError | None = None
+        while not stopping.done():
+            try:
+                await asyncio.wait([stopping])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        problems = stopping.result()
+        if cancelled is not None:
+            for problem in problems:
+                cancelled.add_note(f"while stopping: {problem!r}")
+            raise cancelled
+        return problems
+
+    async def _stop_each(self) -> list[BaseException]:
         deadline = Deadline(self._clock, self._stop_within)
         problems: list[BaseException] = []
         while self._started:
-            daemon = self._started.pop()
-            try:
-                async with asyncio.timeout(deadline.left):
-                    await daemon.stop()
-            except TimeoutError:
-                problems.append(
-                    EnvironmentProblem(
-                        f"the daemon {daemon.name!r} did not stop within {self._stop_within:g} s",
-                        seen=self.states(),
-                        hint="it may wait for input that nobody sends",
-                    )
-                )
-            except Exception as error:  # noqa: BLE001  (every one is kept and raised by `stop`)
-                problems.append(error)
+            problem = await self._stop_one(self._started.pop(), max(deadline.left, MOMENT))
+            if problem is not None:
+                problems.append(problem)
         return problems
+
+    async def _stop_one(self, daemon: Daemon, seconds: float) -> BaseException | None:
+        stopping = asyncio.create_task(daemon.stop(), name=f"stop {daemon.name}")
+        await asyncio.wait([stopping], timeout=seconds)
+        if not stopping.done():
+            stopping.cancel()
+            await asyncio.wait([stopping], timeout=MOMENT)
+            return self._late(daemon, stopping)
+        if stopping.cancelled():
+            return HarnessError(
+                f"the daemon {daemon.name!r} was cancelled while it stopped",
+                expected="`_stop` ends, or raises what went wrong",
+                seen="it let asyncio.CancelledError of its own task through",
+            )
+        return stopping.exception()
+
+    def _late(self, daemon: Daemon, stopping: asyncio.Task[None]) -> EnvironmentProblem:
+        problem = EnvironmentProblem(
+            f"the daemon {daemon.name!r} did not stop within {self._stop_within:g} s",
+            seen=self.states(),
+            hint="it may wait for input that nobody sends",
+        )
+        if not stopping.done():
+            problem.add_note("it ignores that it has been cancelled, and was left behind")
+        elif not stopping.cancelled() and (error := stopping.exception()) is not None:
+            problem.add_note(f"and when it was cancelled: {error!r}")
+        return problem

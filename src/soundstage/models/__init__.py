@@ -1,27 +1,50 @@
 """Models: one seam, and peers behind it that script, replay, break or really ask."""
 
+from soundstage.models._compare import Difference
 from soundstage.models._conditions import When
+from soundstage.models._faulty import FaultyModel
 from soundstage.models._journaled import JournaledModel, working_on
+from soundstage.models._lint import Shadowed
+from soundstage.models._live import LiveModel
 from soundstage.models._protocol import Model, Wrapper, complete, kind_of
+from soundstage.models._recording import RecordingModel
+from soundstage.models._replay import Mismatch, ReplayModel
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault, Reply
-from soundstage.models._rule import AgentSpec, Rule, Script
+from soundstage.models._rule import AgentSpec, Rule
+from soundstage.models._script import Script, check_script, load_rules, load_script, script_schema
 from soundstage.models._scripted import ScriptedModel
+from soundstage.models._tape import RecordedExchange, RecordedFailure, Tape, TimedChunk
 
 __all__ = [
     "AgentSpec",
     "BlockSpec",
     "CallSpec",
+    "Difference",
     "ErrorSpec",
     "Fault",
+    "FaultyModel",
     "JournaledModel",
+    "LiveModel",
+    "Mismatch",
     "Model",
+    "RecordedExchange",
+    "RecordedFailure",
+    "RecordingModel",
+    "ReplayModel",
     "Reply",
     "Rule",
     "Script",
     "ScriptedModel",
+    "Shadowed",
+    "Tape",
+    "TimedChunk",
     "When",
     "Wrapper",
+    "check_script",
     "complete",
     "kind_of",
+    "load_rules",
+    "load_script",
+    "script_schema",
     "working_on",
 ]

@@ -21,9 +21,9 @@ from soundstage.match import (
     Matcher,
     Not,
     Regex,
+    Same,
     matcher,
     preview,
-    same_text,
 )
 from soundstage.messages import ModelRequest, ToolCall
 
@@ -34,7 +34,7 @@ NumberCondition = int | list[int] | dict[str, Any]
 class When(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The conditions of a rule; all that are given must hold.
 
-    Text conditions are a substring, `/regex/flags`, a list (any of them), or `{any|all|not|equals: ..}`.
+    Text conditions are a substring, `/regex/flags`, a list (any of them), or `{any|all|not|text|equals: ..}`.
 
     Args:
         system: the system prompt.
@@ -119,7 +119,7 @@ def _among(spec: Any, element: Callable[[Any], Matcher]) -> Matcher:
         return ~_among(spec.part, element)
     if isinstance(spec, AllOf):
         return AllOf(*(_among(part, element) for part in spec.parts))
-    return _OneMatches(element(spec))
+    return OneMatches(element(spec))
 
 
 class _Filled(Matcher):
@@ -139,7 +139,7 @@ class _Filled(Matcher):
         return "some" if self.wanted else "none"
 
 
-class _OneMatches(Matcher):
+class OneMatches(Matcher):
     """A list of which at least one element matches."""
 
     __slots__ = ("part",)
@@ -159,8 +159,18 @@ class _OneMatches(Matcher):
         return self.part.describe()
 
 
+def _whole_name(text: str) -> Matcher:
+    if not text:
+        raise MatchError("an empty name is nobody's", hint="leave the condition out instead")
+    return Same(text)
+
+
+def _name(spec: Any) -> Matcher:
+    return matcher(spec, text=_whole_name)
+
+
 def _names(spec: Any) -> Matcher:
-    return _among(spec, same_text)
+    return _among(spec, _name)
 
 
 def _results(spec: Any) -> Matcher:
@@ -206,19 +216,19 @@ QUESTIONS: Final[dict[str, Question]] = {
     "system": Question(lambda request, _: request.system_text or None, matcher),
     "user": Question(lambda request, _: request.last_user_text, matcher),
     "contains": Question(_everything, matcher),
-    "agent": Question(lambda request, _: request.caller.agent or None, same_text),
-    "previous_agent": Question(lambda _, context: context.previous_agent or None, same_text),
+    "agent": Question(lambda request, _: request.caller.agent or None, _name),
+    "previous_agent": Question(lambda _, context: context.previous_agent or None, _name),
     "iteration": Question(lambda _, context: context.iteration, _number),
-    "phase": Question(lambda request, _: request.caller.phase or None, same_text),
+    "phase": Question(lambda request, _: request.caller.phase or None, _name),
     "turn": Question(lambda request, _: request.turn, _number),
     "step": Question(_step, _number),
-    "model": Question(lambda request, _: request.model, same_text),
+    "model": Question(lambda request, _: request.model, _name),
     "tool": Question(lambda request, _: [tool.name for tool in request.tools], _names),
     "tools": Question(lambda request, _: bool(request.tools), _tools),
     "after_tool": Question(_answered_tools, _names),
     "tool_result": Question(lambda request, _: [result.text for result in request.tool_results], _results),
     "header": Question(lambda request, _: request.caller.headers, _headers),
-    "purpose": Question(lambda request, _: request.purpose, same_text),
+    "purpose": Question(lambda request, _: request.purpose, _name),
 }
 
 

@@ -13,6 +13,7 @@ from soundstage.models._conditions import Context, Facts, compile_conditions
 from soundstage.models._rule import AgentSpec, phase_matcher
 
 ROUTERS: Final = frozenset({"orchestrator"})
+AGENT_HEADER: Final = "x-soundstage-agent"
 
 
 class Identifier:
@@ -32,13 +33,26 @@ class Identifier:
                 return self._complete(request, spec, phase)
         return request
 
-    def _complete(self, request: ModelRequest, spec: AgentSpec, phase: object) -> ModelRequest:
+    def _complete(self, request: ModelRequest, spec: AgentSpec, phase: Regex | None) -> ModelRequest:
         caller = request.caller
         changes: dict[str, str] = {}
-        if not caller.headers.get("x-soundstage-agent"):
+        if not _explicit(request):
             changes["agent"] = spec.name
-        if isinstance(phase, Regex) and not caller.phase:
+        if phase is not None and not caller.phase:
             found = phase.search(request.system_text)
-            if found:
+            if found and found.group(1):
                 changes["phase"] = found.group(1)
+        if all(getattr(caller, field) == value for field, value in changes.items()):
+            return request
         return msgspec.structs.replace(request, caller=msgspec.structs.replace(caller, **changes))
+
+
+def _explicit(request: ModelRequest) -> bool:
+    """Whether the app itself says who asks: our header on the wire, the caller's name in process.
+
+    On the wire a name may also come from a provider's own header, and then it is a mere number of a
+    sub-agent; a rule knows better.
+    """
+    if request.format:
+        return bool(request.caller.headers.get(AGENT_HEADER))
+    return bool(request.caller.agent)

@@ -1,63 +1,119 @@
 """Finding the rules that may match, so that ten thousand rules cost about as much as ten.
 
-Every rule has at most one anchor: the condition that the fewest other rules share. Literal text is found by
-one pass of an Aho-Corasick automaton over the text, names and numbers by a dictionary; a rule whose
-conditions offer no anchor (regular expressions, functions, none at all) is always a candidate. Candidates
-are then asked in rule order, so the index changes the cost and never the answer.
+Every rule is filed under at most one anchor: the condition that the fewest other rules share. Literal text is
+found by one pass of an Aho-Corasick automaton over the text, names and numbers by a dictionary. A rule whose
+conditions offer no anchor (regular expressions, functions) is always a candidate.
+
+Rules without a condition are a queue apart. The first of them that can still serve takes every request that
+gets so far, so it is the last candidate, and a queue of thousands costs as much as one of two.
+
+Candidates are asked in rule order, so the index changes the cost and never the answer.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+import heapq
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from soundstage.match import Contains, Equals, Matcher, Same
-from soundstage.models._conditions import Facts
+from soundstage.match import AllOf, AnyOf, Contains, Equals, Matcher, Same
+from soundstage.models._conditions import Facts, OneMatches
 from soundstage.models._rule import Rule
 
 FEW: Final = 16  # up to this many rules are simply asked one after the other
 _TEXT: Final = frozenset({"user", "contains", "system"})
-_NAMES: Final = frozenset({"agent", "previous_agent", "phase", "model"})
-_NUMBERS: Final = frozenset({"iteration", "turn"})
+_NAMES: Final = frozenset({"agent", "previous_agent", "phase", "model", "purpose", "tool", "after_tool"})
+_NUMBERS: Final = frozenset({"iteration", "turn", "step"})
+_SHORT: Final = 64  # lists up to this length are sorted at once, longer ones are merged as far as needed
+
+Key = str | int
 
 
 class _Anchor(NamedTuple):
+    """A condition that names what to look up: one key, or several of which one must be there."""
+
     field: str
-    key: str | int
+    keys: tuple[Key, ...]
 
 
 def _anchors(rule: Rule) -> Iterator[_Anchor]:
     for name, condition in rule.conditions:
-        key = _key(name, condition)
-        if key is not None:
-            yield _Anchor(name, key)
+        keys = _keys(name, condition)
+        if keys:
+            yield _Anchor(name, keys)
 
 
-def _key(name: str, condition: Matcher) -> str | int | None:
-    if isinstance(condition, Contains) and name in _TEXT:
-        return condition.text
-    if isinstance(condition, Same) and name in _NAMES:
+def _keys(name: str, condition: Matcher) -> tuple[Key, ...]:
+    """What a value must contain or be for `condition` to hold; nothing if that cannot be said."""
+    if isinstance(condition, AnyOf):
+        parts = [_keys(name, part) for part in condition.parts]
+        return tuple(key for keys in parts for key in keys) if all(parts) else ()
+    if isinstance(condition, AllOf):
+        return next((keys for part in condition.parts if (keys := _keys(name, part))), ())
+    if isinstance(condition, OneMatches):
+        return _keys(name, condition.part)
+    key = _key(name, condition)
+    return () if key is None else (key,)
+
+
+def _key(name: str, condition: Matcher) -> Key | None:
+    if name in _TEXT:
+        return _literal(condition)
+    if name in _NAMES and isinstance(condition, Same):
         return condition.folded
-    if isinstance(condition, Equals) and name in _NUMBERS and isinstance(condition.value, int):
+    if name in _NUMBERS and isinstance(condition, Equals) and type(condition.value) is int:
         return condition.value
     return None
+
+
+def _literal(condition: Matcher) -> str | None:
+    """Text that a value must contain. The automaton takes UTF-8, so half a surrogate pair is no anchor."""
+    text = condition.text if isinstance(condition, Contains) else None
+    if isinstance(condition, Equals):
+        text = condition.value
+    return text if isinstance(text, str) and text and _encodable(text) else None
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _TextIndex:
     """Literal texts of one condition, and the ranks of the rules that need them."""
 
-    def __init__(self, ranks_by_text: dict[str, list[int]]) -> None:
+    def __init__(self, ranks_by_text: dict[Any, list[int]]) -> None:
         import ahocorasick_rs
 
         self._ranks = list(ranks_by_text.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(ranks_by_text))
 
-    def find(self, text: str) -> Iterator[int]:
-        seen = {match[0] for match in self._automaton.find_matches_as_indexes(text, overlapping=True)}
-        for number in seen:
-            yield from self._ranks[number]
+    def find(self, text: str | None) -> Iterable[list[int]]:
+        if not text:
+            return ()
+        try:
+            found = self._automaton.find_matches_as_indexes(text, overlapping=True)
+        except UnicodeEncodeError:  # half a surrogate pair in the request
+            return self._ranks
+        seen = {match[0] for match in found}
+        return [self._ranks[number] for number in seen]
+
+
+class _KeyIndex:
+    """Names or numbers of one condition, and the ranks of the rules that need them."""
+
+    def __init__(self, ranks_by_key: dict[Any, list[int]]) -> None:
+        self._ranks = dict(ranks_by_key)
+
+    def find(self, value: Any) -> Iterable[list[int]]:
+        keys = value if isinstance(value, list) else (value,)
+        found = (self._ranks.get(key.casefold() if isinstance(key, str) else key) for key in keys)
+        return [ranks for ranks in found if ranks]
 
 
 class RuleIndex:
@@ -65,48 +121,75 @@ class RuleIndex:
 
     Args:
         rules: in the order in which they are asked; a rule's rank is its place here.
+        few: up to this many rules need no index.
     """
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], *, few: int = FEW) -> None:
         self.rules = rules
+        self._all = list(range(len(rules))) if len(rules) <= few else []
+        self._queue: deque[int] = deque()
         self._always: list[int] = []
-        self._texts: dict[str, _TextIndex] = {}
-        self._keys: dict[str, dict[str | int, list[int]]] = {}
-        if len(rules) <= FEW:
-            self._always = list(range(len(rules)))
-        else:
+        self._indexes: list[tuple[str, _TextIndex | _KeyIndex]] = []
+        self._homes: dict[int, list[list[int]]] = {}  # rank -> the lists that hold it
+        if not self._all:
             self._build(rules)
 
     def _build(self, rules: Sequence[Rule]) -> None:
-        shared = Counter(anchor for rule in rules for anchor in _anchors(rule))
-        grouped: dict[str, dict[Any, list[int]]] = defaultdict(lambda: defaultdict(list))
+        shared = Counter(
+            (anchor.field, key) for rule in rules for anchor in _anchors(rule) for key in anchor.keys
+        )
+        filed: dict[str, dict[Key, list[int]]] = defaultdict(lambda: defaultdict(list))
         for rank, rule in enumerate(rules):
-            anchor = min(_anchors(rule), key=lambda anchor: shared[anchor], default=None)
+            if not rule.conditions:
+                self._queue.append(rank)
+                continue
+            anchor = min(
+                _anchors(rule), key=lambda it: sum(shared[it.field, key] for key in it.keys), default=None
+            )
             if anchor is None:
-                self._always.append(rank)
+                homes = [self._always]
             else:
-                grouped[anchor.field][anchor.key].append(rank)
-        for field, ranks_by_key in grouped.items():
-            if field in _TEXT:
-                self._texts[field] = _TextIndex(ranks_by_key)
-            else:
-                self._keys[field] = dict(ranks_by_key)
+                homes = [filed[anchor.field][key] for key in dict.fromkeys(anchor.keys)]
+            self._homes[rank] = homes
+            for home in homes:
+                home.append(rank)
+        for field, ranks_by_key in filed.items():
+            make = _TextIndex if field in _TEXT else _KeyIndex
+            self._indexes.append((field, make(ranks_by_key)))
 
-    def candidates(self, facts: Facts) -> list[int]:
-        """Ranks of the rules that may match, in order. Every rule that does match is among them."""
-        if not self._texts and not self._keys:
-            return self._always
-        found = list(self._always)
-        for field, index in self._texts.items():
-            found.extend(index.find(facts.get(field) or ""))
-        for field, ranks in self._keys.items():
-            value = facts.get(field)
-            found.extend(ranks.get(value.casefold() if isinstance(value, str) else value, ()))
-        found.sort()
-        return found
+    def candidates(self, facts: Facts, *, queue: bool = True) -> Iterable[int]:
+        """Ranks of the rules that may match, in order. Every rule that does match is among them.
+
+        Args:
+            facts: what the request answers.
+            queue: whether the request may be served by a rule without a condition. The first one that is
+                left is then the last candidate, because it takes whatever comes to it.
+        """
+        if self._all:
+            return self._all
+        lists = [ranks for field, index in self._indexes for ranks in index.find(facts.get(field))]
+        if self._always:
+            lists.append(self._always)
+        last = self._queue[0] if queue and self._queue else None
+        if sum(map(len, lists)) > _SHORT:
+            return _until(heapq.merge(*lists), last)
+        found = sorted(rank for ranks in lists for rank in ranks)
+        return found if last is None else [*found[: bisect.bisect_left(found, last)], last]
 
     def retire(self, rank: int) -> None:
-        """A rule has served all its times; a queue of thousands stays fast when its head is taken off."""
-        place = bisect.bisect_left(self._always, rank)
-        if place < len(self._always) and self._always[place] == rank:
-            self._always = self._always[:place] + self._always[place + 1 :] if place else self._always[1:]
+        """A rule has served all its times: it is no candidate any more."""
+        if self._queue and self._queue[0] == rank:
+            self._queue.popleft()
+        for home in self._homes.pop(rank, ()):
+            place = bisect.bisect_left(home, rank)
+            del home[place]
+
+
+def _until(ranks: Iterable[int], last: int | None) -> Iterator[int]:
+    """Ranks before `last`, then `last`; all of them if there is none."""
+    for rank in ranks:
+        if last is not None and rank > last:
+            break
+        yield rank
+    if last is not None:
+        yield last

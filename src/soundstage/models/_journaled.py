@@ -10,22 +10,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
-from typing import Literal
+from typing import Final, Literal
 
-from soundstage.errors import ConnectionCut, NoMatchError, ProviderError, ReplayMismatchError
+from soundstage.errors import ConnectionCut, NoMatchError, ProviderError, ReplayMismatchError, ScriptError
 from soundstage.journal import Journal, ModelChunked, ModelFailed, ModelRequested, ModelResponded
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ToolCall, respond
-from soundstage.models._protocol import Model, Wrapper, kind_of
+from soundstage.models._protocol import Model, Wrapper, close, kind_of
 
 working_on: ContextVar[int | None] = ContextVar("working_on", default=None)
 """Position of the event that the current task is working on; worlds set it when they hand out a message."""
 
-Reason = Literal["error", "cut", "no_match", "replay_mismatch", "client_gone", "harness"]
-_REASONS: tuple[tuple[type[BaseException], Reason], ...] = (
+Reason = Literal["error", "cut", "no_match", "replay_mismatch", "client_gone", "script", "harness"]
+_REASONS: Final[tuple[tuple[type[BaseException], Reason], ...]] = (
     (ProviderError, "error"),
     (ConnectionCut, "cut"),
     (NoMatchError, "no_match"),
     (ReplayMismatchError, "replay_mismatch"),
+    (ScriptError, "script"),
     (GeneratorExit, "client_gone"),
     (asyncio.CancelledError, "client_gone"),
 )
@@ -54,7 +55,9 @@ class JournaledModel(Wrapper):
         self.journal = journal
         self.source = source
         self._kind = kind_of(inner)
-        self._asked_by: dict[str, int] = {}  # tool call id -> position of the reply that asked for it
+        # positions of replies that asked for tools: by the id of the call, and the newest of a conversation
+        self._asked_by: dict[str, int] = {}
+        self._asked_in: dict[str, int] = {}
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The inner model's reply, journaled on the way."""
@@ -66,35 +69,41 @@ class JournaledModel(Wrapper):
             ModelRequested(request=request, model_kind=self._kind), source=source, cause=self._cause(request)
         )
         chunks: list[ModelChunk] = []
+        stream = self.inner.stream(request)
         try:
-            async for chunk in self.inner.stream(request):
+            async for chunk in stream:
                 chunks.append(chunk)
                 if type(chunk) is not FinishChunk:
                     append(ModelChunked(chunk=chunk), source=source, cause=position)
                     yield chunk
         except BaseException as error:
             self._failed(error, position)
+            await close(stream)
             raise
         response = respond(chunks)
         done = append(ModelResponded(response=response), source=source, cause=position)
         for part in response.parts:
             if type(part) is ToolCall:
                 self._asked_by[part.id] = done
+                self._asked_in[request.caller.conversation] = done
         if chunks and type(chunks[-1]) is FinishChunk:
             yield chunks[-1]
 
     def _cause(self, request: ModelRequest) -> int | None:
-        if self._asked_by and request.messages[-1].role != "assistant":
-            asked = [self._asked_by.get(result.call_id, 0) for result in request.tool_results]
-            if any(asked):
-                return max(asked)
+        """What led to `request`. Where a client does not send ids of calls back, the conversation tells."""
+        if self._asked_by:
+            results = request.tool_results
+            if results:
+                asked = max(self._asked_by.get(result.call_id, 0) for result in results)
+                asked = asked or self._asked_in.get(request.caller.conversation, 0)
+                if asked:
+                    return asked
         return working_on.get()
 
     def _failed(self, error: BaseException, position: int) -> None:
-        reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), "harness")
         self.journal.append(
             ModelFailed(
-                reason=reason,
+                reason=_reason(error),
                 message=str(error) or type(error).__name__,
                 status=getattr(error, "status", 0),
                 kind=getattr(error, "kind", ""),
@@ -102,3 +111,7 @@ class JournaledModel(Wrapper):
             source=self.source,
             cause=position,
         )
+
+
+def _reason(error: BaseException) -> Reason:
+    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), "harness")

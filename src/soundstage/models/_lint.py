@@ -10,17 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Final
+from typing import Final, NamedTuple
 
-from soundstage.match import Contains, Matcher
+from soundstage.match import Anything, Contains, Matcher, Same
 from soundstage.models._rule import Rule
 
 MANY: Final = 6  # conditions; beyond this, combinations are not tried
 _PAIRWISE: Final = 400  # rules; up to this many, text within text is looked for too
 
 
-def shadowed(rules: Sequence[Rule]) -> list[tuple[Rule, str]]:
-    """The rules that can never fire, with a sentence on which rule hides each.
+class Shadowed(NamedTuple):
+    """A rule that can never fire, and the rule that always comes first."""
+
+    rule: Rule
+    by: Rule
+
+    @property
+    def message(self) -> str:
+        """One sentence that names both."""
+        return f"{self.rule.label} can never fire: {self.by.label} [{self.by.describe()}] comes first"
+
+
+def shadowed(rules: Sequence[Rule]) -> list[Shadowed]:
+    """The rules that can never fire.
 
     Args:
         rules: in the order in which they are asked.
@@ -32,10 +44,15 @@ def shadowed(rules: Sequence[Rule]) -> list[tuple[Rule, str]]:
         if hider is None and len(rules) <= _PAIRWISE:
             hider = next((earlier for earlier in rules[:place] if _implies(rule, earlier)), None)
         if hider is not None:
-            found.append((rule, f"{rule.label} can never fire: {hider.label} [{hider.describe()}] comes first"))
+            found.append(Shadowed(rule, hider))
         elif rule.times is None:
-            hiding.setdefault(frozenset(rule.conditions), rule)
+            hiding.setdefault(frozenset(_restrictions(rule)), rule)
     return found
+
+
+def _restrictions(rule: Rule) -> list[tuple[str, Matcher]]:
+    """The conditions that a request can fail."""
+    return [condition for condition in rule.conditions if not isinstance(condition[1], Anything)]
 
 
 def _by_same_conditions(rule: Rule, hiding: dict[frozenset[tuple[str, Matcher]], Rule]) -> Rule | None:
@@ -57,11 +74,13 @@ def _implies(later: Rule, earlier: Rule) -> bool:
         return False
     return all(
         any(name == other and _covers(condition, stricter) for other, stricter in later.conditions)
-        for name, condition in earlier.conditions
+        for name, condition in _restrictions(earlier)
     )
 
 
 def _covers(wide: Matcher, narrow: Matcher) -> bool:
     if isinstance(wide, Contains) and isinstance(narrow, Contains):
         return wide.text in narrow.text
+    if isinstance(wide, Same) and isinstance(narrow, Same):
+        return wide.folded == narrow.folded
     return wide == narrow

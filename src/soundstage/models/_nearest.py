@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from soundstage.errors import NoMatchError
+from soundstage.errors import MatchError, NoMatchError
 from soundstage.match import preview
 from soundstage.models._conditions import Facts
 from soundstage.models._rule import Rule
@@ -34,7 +34,10 @@ def no_match(facts: Facts, rules: Sequence[Rule], exhausted: Callable[[Rule], bo
 def _reasons(rule: Rule, facts: Facts) -> list[str]:
     found = []
     for name, condition in rule.conditions:
-        reason = condition.explain(facts.get(name))
+        try:
+            reason = condition.explain(facts.get(name))
+        except MatchError as error:  # the rule was never asked, so this is only why it is far
+            reason = error.summary
         if reason is not None:
             found.append(f"{name}: {reason}")
     return found

@@ -38,13 +38,26 @@ async def complete(model: Model, request: ModelRequest) -> ModelResponse:
 
     Example:
         >>> from soundstage.messages import user
-        >>> from soundstage.models import Script
-        >>> script = Script(); _ = script.on(user="hello").reply("hi")
-        >>> response = await complete(script.model(), ModelRequest(model="m", messages=(user("hello"),)))
-        >>> response.text
+        >>> from soundstage.clock import run
+        >>> from soundstage.models import Script, ScriptedModel
+        >>> script = Script()
+        >>> _ = script.on(user="hello").reply("hi")
+        >>> request = ModelRequest(model="m", messages=(user("hello"),))
+        >>> run(complete(ScriptedModel(script), request)).text
         'hi'
     """
     return respond([chunk async for chunk in model.stream(request)])
+
+
+async def close(stream: AsyncIterator[ModelChunk]) -> None:
+    """End a reply that nobody reads on; harmless when it has ended.
+
+    A generator that is merely dropped is closed some time later. What holds a connection or a line of a tape
+    has to know now.
+    """
+    aclose = getattr(stream, "aclose", None)
+    if aclose is not None:
+        await aclose()
 
 
 def kind_of(model: Model) -> str:

@@ -1,36 +1,28 @@
-"""Replies: what a rule says, and how it is played as a stream of chunks.
-
-A reply is data. `Reply.chunks_for` turns it into chunks once; `play` sends them with the delays that the
-reply asks for, on the clock, and lets its fault happen at its place.
-"""
+"""Replies: what a rule says. Plain records, and the chunks that they are made of."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from soundstage.clock import Clock, IdSource
-from soundstage.errors import ConnectionCut, ProviderError, ScriptError
+from soundstage.clock import IdSource
+from soundstage.errors import ProviderError, ScriptError
 from soundstage.messages import (
-    FinishChunk,
     FinishReason,
-    GarbledChunk,
     ModelChunk,
-    ModelRequest,
     OpaqueChunk,
     StartChunk,
     TextChunk,
     ThinkingChunk,
+    ToolCall,
     ToolCallChunk,
     Usage,
 )
+from soundstage.models._words import nearest_hint, seen
 
 PIECE: Final = 16  # characters; where a streamed text may be cut, if no chunks are given
-CHARACTERS_PER_TOKEN: Final = 4
-FOREVER: Final = 86_400.0 * 365
-GARBAGE: Final = b'data: {"garbled": \xff\xfe\n\n'
 
 _encode = msgspec.json.Encoder().encode
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
@@ -41,9 +33,13 @@ class _Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class CallSpec(_Data, frozen=True, kw_only=True):
-    """A tool call: `name`, `arguments`, and an `id` if it matters (one is drawn otherwise).
+    """A tool call.
 
-    `raw` replaces the arguments by any text, for arguments that are not valid JSON.
+    Args:
+        name: the tool.
+        arguments: its arguments.
+        id: the id of the call, if it matters; one is drawn otherwise.
+        raw: any text in the place of the arguments, for arguments that are not valid JSON.
     """
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
@@ -53,7 +49,15 @@ class CallSpec(_Data, frozen=True, kw_only=True):
 
 
 class BlockSpec(_Data, frozen=True, kw_only=True):
-    """One block of an ordered reply: exactly one of `text`, `thinking`, `tool_call`, `opaque`."""
+    """One block of an ordered reply: exactly one of `text`, `thinking`, `tool_call`, `opaque`.
+
+    Args:
+        text: plain text.
+        thinking: reasoning that the model shows.
+        signature: the provider's seal on the thinking.
+        tool_call: a tool to ask for.
+        opaque: a block of another type, as the provider's JSON.
+    """
 
     text: str | None = None
     thinking: str | None = None
@@ -62,19 +66,31 @@ class BlockSpec(_Data, frozen=True, kw_only=True):
     opaque: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        given = [name for name in ("text", "thinking", "tool_call", "opaque") if getattr(self, name) is not None]
+        bodies = ("text", "thinking", "tool_call", "opaque")
+        given = [name for name in bodies if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
-                f"a block has exactly one of text, thinking, tool_call, opaque; got {' and '.join(given) or 'none'}"
+                f"a block has exactly one of {', '.join(bodies)}; got {' and '.join(given) or 'none'}"
             )
 
 
 class ErrorSpec(_Data, frozen=True, kw_only=True):
-    """An error answer. `retry_after` is in seconds; `should_retry` sets `x-should-retry`."""
+    """An error answer.
+
+    Args:
+        status: HTTP status.
+        type: the provider's error type, e.g. `overloaded_error`; the usual one of the status unless given.
+        message: the provider's words.
+        code: the provider's error code, where it gives one.
+        retry_after: seconds, for the header `retry-after`.
+        should_retry: sets the header `x-should-retry`.
+        headers: response headers.
+    """
 
     status: Annotated[int, msgspec.Meta(ge=400, le=599)] = 500
     type: str = ""
     message: str = "scripted error"
+    code: str = ""
     retry_after: Seconds | None = None
     should_retry: bool | None = None
     headers: dict[str, str] = {}
@@ -86,14 +102,21 @@ class ErrorSpec(_Data, frozen=True, kw_only=True):
             headers["retry-after"] = f"{self.retry_after:g}"
         if self.should_retry is not None:
             headers["x-should-retry"] = "true" if self.should_retry else "false"
-        return ProviderError(self.message, status=self.status, kind=self.type, headers=headers)
+        return ProviderError(
+            self.message, status=self.status, kind=self.type, headers=headers, code=self.code
+        )
 
 
 class Fault(_Data, frozen=True, kw_only=True):
-    """Something that goes wrong on the way, after `after` chunks of the reply.
+    """Something that goes wrong on the way.
 
-    `cut`: the connection breaks off. `stall`: nothing comes for `seconds` (for ever, if not given), then
-    the rest. `garbled`: bytes that no format allows, then the rest. `empty`: a reply without any content.
+    `cut`: the connection breaks off. `stall`: nothing comes for a while, then the rest. `garbled`: bytes
+    that no format allows, then the rest. `empty`: a reply without any content.
+
+    Args:
+        type: what goes wrong.
+        after: chunks of the reply that come before it; at its end, if the reply is shorter.
+        seconds: how long a stall takes; for ever, if not given.
     """
 
     type: Literal["cut", "stall", "garbled", "empty"]
@@ -230,86 +253,77 @@ def _pieces(text: str, *, pieces: bool) -> list[str]:
     return found
 
 
-def tokens_in(text_length: int) -> int:
-    """The estimate that scripted usage is made of: four characters a token, rounded up."""
-    return -(-text_length // CHARACTERS_PER_TOKEN)
+def as_reply(value: Any = None, /, **fields: Any) -> Reply:
+    """A reply from what a function or a test gives, with the given fields set.
 
-
-def length_of(chunk: ModelChunk) -> int:
-    """Characters in a chunk."""
-    if isinstance(chunk, TextChunk | ThinkingChunk):
-        return len(chunk.text)
-    return len(chunk.arguments) + len(chunk.name) if isinstance(chunk, ToolCallChunk) else 0
-
-
-def estimate_usage(request: ModelRequest, chunks: list[ModelChunk]) -> Usage:
-    """Token counts for a reply that gives none."""
-    asked = 0
-    for message in request.messages:
-        for part in message.parts:
-            asked += len(getattr(part, "text", ""))
-    return Usage(input_tokens=tokens_in(asked), output_tokens=tokens_in(sum(map(length_of, chunks))))
-
-
-def finish_chunk(reply: Reply, request: ModelRequest, chunks: list[ModelChunk], served_by: str) -> FinishChunk:
-    """The chunk that ends `reply`."""
-    return FinishChunk(
-        finish=reply.finish_reason,
-        usage=reply.usage if reply.usage is not None else estimate_usage(request, chunks),
-        model=reply.model or request.model,
-        served_by=served_by,
-    )
-
-
-async def paced(reply: Reply, chunks: list[ModelChunk], clock: Clock) -> AsyncIterator[ModelChunk]:
-    """`chunks` with the delays that `reply` asks for."""
-    speed = reply.tokens_per_second
-    await clock.sleep(reply.wait)
-    for number, chunk in enumerate(chunks):
-        if speed is not None and number:
-            await clock.sleep(max(tokens_in(length_of(chunk)), 1) / speed)
-        yield chunk
-
-
-async def with_fault(
-    stream: AsyncIterator[ModelChunk], fault: Fault, clock: Clock
-) -> AsyncIterator[ModelChunk]:
-    """`stream`, with `fault` happening after `fault.after` of its chunks, or at its end if it is shorter."""
-    passed = 0
-    done = False
-    async for chunk in stream:
-        if not done and (passed == fault.after or isinstance(chunk, FinishChunk)):
-            done = True
-            async for noise in _happen(fault, clock):
-                yield noise
-        if fault.type == "empty" and not isinstance(chunk, FinishChunk):
-            continue
-        yield chunk
-        passed += 1
-
-
-async def _happen(fault: Fault, clock: Clock) -> AsyncIterator[ModelChunk]:
-    if fault.type == "cut":
-        raise ConnectionCut(f"the connection was cut after {fault.after} chunks, as scripted")
-    if fault.type == "stall":
-        await clock.sleep(FOREVER if fault.seconds is None else fault.seconds)
-    elif fault.type == "garbled":
-        yield GarbledChunk(data=GARBAGE)
-
-
-def as_reply(value: Any) -> Reply:
-    """A reply from what a function or a test gives: a `Reply`, text, or the fields of one.
+    Args:
+        value: text, a tool call or a list of them, an `ErrorSpec`, a `Reply`, or the fields of one.
+        fields: fields of `Reply`.
 
     Raises:
         ScriptError: if it is none of these.
     """
-    if isinstance(value, Reply):
+    if isinstance(value, Reply) and not fields:
         return value
-    if isinstance(value, str):
+    if type(value) is str and not fields:
         return Reply(text=value)
+    data = {**_fields_of(value), **fields}
+    known = Reply.__struct_fields__
+    for name in data:
+        if name not in known:
+            raise ScriptError(
+                f"a reply has no field {name!r}",
+                expected="one of " + ", ".join(known),
+                hint=nearest_hint(str(name), known),
+            )
     try:
-        return msgspec.convert(value, Reply)
+        return msgspec.convert(_with_specs(data), Reply)
     except msgspec.ValidationError as error:
-        raise ScriptError(
-            "this is not a reply", expected="text, a Reply, or its fields", seen=str(error)
-        ) from None
+        raise ScriptError("this is not a reply", expected=_WANTED, seen=str(error)) from None
+
+
+_WANTED: Final = "text, a tool call, a Reply, or the fields of one"
+
+
+def _fields_of(value: Any) -> dict[str, Any]:
+    """The fields that `value` stands for."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {"text": value}
+    if isinstance(value, ErrorSpec):
+        return {"error": value}
+    if isinstance(value, ToolCall):
+        return {"tool_calls": [value]}
+    if isinstance(value, list | tuple) and value and all(isinstance(one, ToolCall) for one in value):
+        return {"tool_calls": value}
+    if isinstance(value, Reply):
+        return {
+            name: given
+            for name, default in zip(Reply.__struct_fields__, Reply.__struct_defaults__, strict=True)
+            if (given := getattr(value, name)) != default
+        }
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise ScriptError("this is not a reply", expected=_WANTED, seen=seen(value))
+
+
+def _with_specs(data: dict[str, Any]) -> dict[str, Any]:
+    """`data` with tool calls of the message types in the form that a script has."""
+    if isinstance(data.get("tool_calls"), list | tuple):
+        data["tool_calls"] = [_spec(call) for call in data["tool_calls"]]
+    if isinstance(data.get("blocks"), list | tuple):
+        data["blocks"] = [_spec_block(block) for block in data["blocks"]]
+    return data
+
+
+def _spec(call: Any) -> Any:
+    if not isinstance(call, ToolCall):
+        return call
+    return CallSpec(name=call.name, arguments=call.arguments, id=call.id, raw=call.raw)
+
+
+def _spec_block(block: Any) -> Any:
+    if isinstance(block, Mapping) and "tool_call" in block:
+        return {**block, "tool_call": _spec(block["tool_call"])}
+    return BlockSpec(tool_call=_spec(block)) if isinstance(block, ToolCall) else block

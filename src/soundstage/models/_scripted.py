@@ -4,12 +4,14 @@ Order of a request: the caller's conversation gives the context (who was at work
 agent it is), the index gives the candidate rules, the first whose conditions all hold serves. Counters move
 before matching and only for the agent's own steps: a side request (a title, a probe) neither counts nor takes
 a queued reply, and gets a plain answer when no rule is for it.
+
+Choosing a rule and counting it as served happen without an await between them, so requests that run side by
+side cannot take the same queued reply.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, NamedTuple
 
@@ -19,38 +21,47 @@ from soundstage.models._conditions import Context, Facts
 from soundstage.models._identify import Identifier
 from soundstage.models._index import RuleIndex
 from soundstage.models._nearest import no_match
-from soundstage.models._reply import Reply, as_reply, finish_chunk, paced, with_fault
-from soundstage.models._rule import Answer, Rule, Script
+from soundstage.models._play import Made, finish_chunk, make, paced, with_fault
+from soundstage.models._reply import Reply, as_reply
+from soundstage.models._rule import Answer, Rule
+from soundstage.models._script import Script
 
 SIDE_REPLY: Final = Reply(text="ok")
+_NO_CONTEXT: Final = Context()
 
 
-class _Answer(NamedTuple):
+class _Choice(NamedTuple):
     """What serves a request. `key` is the same for answers whose chunks may be made once and used again."""
 
     reply: Answer
     served_by: str
-    key: int | None
+    key: int
+
+
+_SIDE: Final = _Choice(SIDE_REPLY, "side request", -1)
 
 
 class _Conversation:
-    """Counters of one conversation."""
+    """Counters of one conversation. Names of agents are alike in upper and lower case."""
 
     __slots__ = ("agent", "iterations", "previous")
 
     def __init__(self) -> None:
         self.agent = ""
         self.previous = ""
-        self.iterations: Counter[str] = Counter()
+        self.iterations: dict[str, int] = {}
 
     def step(self, agent: str, routers: frozenset[str]) -> Context:
         """Count a call of `agent`; another agent than last time means that the last one has finished."""
-        if agent != self.agent:
-            if self.agent and self.agent.casefold() not in routers:
-                self.previous = self.agent
+        name = agent.casefold()
+        last = self.agent
+        if agent != last:
+            folded = last.casefold()
+            if folded and folded != name and folded not in routers:
+                self.previous = last
             self.agent = agent
-        self.iterations[agent] += 1
-        return Context(previous_agent=self.previous, iteration=self.iterations[agent])
+        count = self.iterations[name] = self.iterations.get(name, 0) + 1
+        return Context(self.previous, count)
 
 
 class ScriptedModel:
@@ -74,37 +85,45 @@ class ScriptedModel:
         self.script = script
         self._clock = clock
         self._ids = ids if ids is not None else IdSource()
-        self._served: Counter[int] = Counter()
+        self._served: dict[int, int] = {}
         self._conversations: dict[str, _Conversation] = {}
-        self._made: dict[tuple[int | None, bool], list[ModelChunk]] = {}
-        self._version = -1
         self._refresh()
 
     def _refresh(self) -> None:
+        """Take up what is new in the script."""
+        self._version = self.script.version
+        self._made: dict[tuple[int, bool], Made] = {}
+        self._identifier = Identifier(self.script.agents)
+        self._choices = {
+            rule.number: _Choice(rule.reply, rule.label, rule.number) for rule in self.script.rules
+        }
+        self._index = RuleIndex([rule for rule in self.script.ordered() if not self._used_up(rule)])
+        self._default = _Choice(self.script.default, "default", 0)
+
+    def identify(self, request: ModelRequest) -> ModelRequest:
+        """`request` with what the script's `agents` say about its caller."""
         if self._version != self.script.version:
-            self._version = self.script.version
-            self.identify = Identifier(self.script.agents)
-            self._index = RuleIndex(self.script.ordered())
+            self._refresh()
+        return self._identifier(request)
 
     def unused(self) -> list[Rule]:
         """The rules that have not served yet, in the order of registration."""
-        return [rule for rule in self.script.rules if not self._served[rule.number]]
+        return [rule for rule in self.script.rules if rule.number not in self._served]
 
     def reset(self) -> None:
         """Forget all conversations and what has been served; the rules stay."""
         self._served.clear()
         self._conversations.clear()
-        self._version = -1
+        self._refresh()
 
-    def _choose(self, request: ModelRequest) -> _Answer:
+    def _choose(self, request: ModelRequest) -> _Choice:
         """The answer to `request`; it counts as served."""
         main = request.purpose == "main"
-        facts = Facts(request, self._context(request) if main else Context())
-        served = self._served
+        facts = Facts(request, self._context(request) if main else _NO_CONTEXT)
         rules = self._index.rules
-        for rank in self._index.candidates(facts):
+        for rank in self._index.candidates(facts, queue=main):
             rule = rules[rank]
-            if rule.times is not None and served[rule.number] >= rule.times:
+            if rule.times is not None and self._used_up(rule):
                 continue
             for name, condition in rule.conditions:
                 if not condition.matches(facts.get(name)):
@@ -113,45 +132,47 @@ class ScriptedModel:
                 if main or rule.conditions:
                     return self._serve(rule, rank)
         if not main:
-            return _Answer(SIDE_REPLY, "side request", None)
+            return _SIDE
         if self.script.strict:
-            raise no_match(facts, rules, self._used_up)
-        return _Answer(self.script.default, "default", None)
+            raise no_match(facts, self.script.ordered(), self._used_up)
+        return self._default
 
     def _context(self, request: ModelRequest) -> Context:
         caller = request.caller
         conversation = self._conversations.get(caller.conversation)
         if conversation is None:
             conversation = self._conversations[caller.conversation] = _Conversation()
-        return conversation.step(caller.agent, self.identify.routers)
+        return conversation.step(caller.agent, self._identifier.routers)
 
-    def _serve(self, rule: Rule, rank: int) -> _Answer:
-        self._served[rule.number] += 1
-        if self._used_up(rule):
+    def _serve(self, rule: Rule, rank: int) -> _Choice:
+        number = rule.number
+        self._served[number] = self._served.get(number, 0) + 1
+        if rule.times is not None and self._used_up(rule):
             self._index.retire(rank)
-        return _Answer(rule.reply, rule.label, rule.number)
+        return self._choices[number]
 
     def _used_up(self, rule: Rule) -> bool:
-        return rule.times is not None and self._served[rule.number] >= rule.times
+        return rule.times is not None and self._served.get(rule.number, 0) >= rule.times
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The reply of the first rule that matches; see `soundstage.models.Model`."""
-        self._refresh()
+        if self._version != self.script.version:
+            self._refresh()
         if not request.caller.agent:
-            request = self.identify(request)
-        answer = self._choose(request)
-        reply = answer.reply if type(answer.reply) is Reply else await _call(answer.reply, request)
+            request = self._identifier(request)
+        choice = self._choose(request)
+        reply = choice.reply if isinstance(choice.reply, Reply) else await _call(choice.reply, request)
         if reply.error is not None:
             await self._now().sleep(reply.wait)
             raise reply.error.exception()
-        chunks = self._chunks(answer, reply, pieces=request.stream or reply.tokens_per_second is not None)
-        finish = finish_chunk(reply, request, chunks, answer.served_by)
-        if reply.instant:
-            for chunk in chunks:
+        made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
+        finish = finish_chunk(reply, request, made, choice.served_by)
+        if made.instant:
+            for chunk in made.chunks:
                 yield chunk
             yield finish
             return
-        async for chunk in self._played(reply, [*chunks, finish]):
+        async for chunk in self._played(reply, [*made.chunks, finish]):
             yield chunk
 
     def _played(self, reply: Reply, chunks: list[ModelChunk]) -> AsyncIterator[ModelChunk]:
@@ -159,19 +180,16 @@ class ScriptedModel:
         return with_fault(stream, reply.fault, self._now()) if reply.fault is not None else stream
 
     def _now(self) -> Clock:
-        if self._clock is None:
-            self._clock = running_clock()
-        return self._clock
+        return self._clock if self._clock is not None else running_clock()
 
-    def _chunks(self, answer: _Answer, reply: Reply, *, pieces: bool) -> list[ModelChunk]:
+    def _make(self, choice: _Choice, reply: Reply, *, pieces: bool) -> Made:
         """The reply as chunks; the same ones again, unless ids must be drawn or a function made it."""
-        key = (answer.key, pieces)
-        chunks = self._made.get(key)
-        if chunks is None:
-            chunks = reply.chunks_for(self._ids, pieces=pieces)
-            if answer.key is not None and reply is answer.reply and not reply.draws_ids:
-                self._made[key] = chunks
-        return chunks
+        made = self._made.get((choice.key, pieces)) if reply is choice.reply else None
+        if made is None:
+            made = make(reply, reply.chunks_for(self._ids, pieces=pieces))
+            if reply is choice.reply and not reply.draws_ids:
+                self._made[choice.key, pieces] = made
+        return made
 
 
 async def _call(function: Callable[[ModelRequest], Any], request: ModelRequest) -> Reply:

@@ -1,0 +1,263 @@
+"""A real model behind the seam: a provider is asked over HTTPS, and its stream becomes chunks.
+
+How it works. A request is encoded in the provider's format and posted; the answer is always streamed, so that
+pieces and times can be recorded. Status 400 and above is a `ProviderError` with the provider's words. A
+stream that ends before its last event, falls silent for too long or cannot be read is a `ConnectionCut`. What
+keeps us from asking at all (no permission, no key, no way there) is an `EnvironmentProblem`. Errors of the
+HTTP library cross at one table, `translate`.
+
+A live call costs money and answers differently each time, so there is a hard stop: without the permission of
+`SOUNDSTAGE_ALLOW_LIVE=1` or `allow=True` no live model can be made. Each request has a connection of its own,
+so nothing has to be closed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from soundstage.clock import running_clock
+from soundstage.errors import (
+    ConnectionCut,
+    EnvironmentProblem,
+    NetworkForbiddenError,
+    ProviderError,
+    ScriptError,
+    SoundstageError,
+)
+from soundstage.messages import ModelChunk, ModelRequest, StartChunk
+from soundstage.models._live_anthropic import ANTHROPIC
+from soundstage.models._live_format import Decoder, LiveFormat, read
+from soundstage.models._live_openai import OPENAI
+from soundstage.models._live_sse import SseReader
+
+PERMISSION: Final = "SOUNDSTAGE_ALLOW_LIVE"
+FORMATS: Final[dict[str, LiveFormat]] = {"openai": OPENAI, "anthropic": ANTHROPIC}
+CONNECT_WITHIN: Final = 15.0
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_KEPT: Final = (
+    "x-ratelimit-",
+    "anthropic-ratelimit-",
+    "retry-after",
+    "x-should-retry",
+    "request-id",
+    "x-request-id",
+)
+
+
+class LiveModel:
+    """A provider's model, asked for real.
+
+    Args:
+        format: `openai` (chat completions) or `anthropic` (messages).
+        api_key: the key; `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` of the environment unless given.
+        base_url: where the provider is, for proxies and compatible servers: `http://127.0.0.1:8600/v1` for
+            `openai`, `http://127.0.0.1:8600` for `anthropic`.
+        model: the model to ask; the one that the app asks for unless given.
+        allow: permits live calls in the place of `SOUNDSTAGE_ALLOW_LIVE=1`.
+        silence: seconds without a sign of life after which an answer counts as broken off.
+
+    Raises:
+        EnvironmentProblem: without the permission or the key.
+
+    Example:
+        >>> model = LiveModel("openai", api_key="not-a-real-key", allow=True)
+        >>> model.url
+        'https://api.openai.com/v1/chat/completions'
+    """
+
+    def __init__(
+        self,
+        format: Literal["openai", "anthropic"],  # noqa: A002
+        *,
+        api_key: str = "",
+        base_url: str = "",
+        model: str = "",
+        allow: bool = False,
+        silence: float = 600.0,
+    ) -> None:
+        if format not in FORMATS:
+            raise ScriptError("this format is not known", expected=" or ".join(FORMATS), seen=repr(format))
+        self._format = FORMATS[format]
+        _check_permission(allow=allow)
+        self._key = api_key or _key_of(self._format)
+        self.url = (base_url or self._format.base_url).rstrip("/") + self._format.path
+        self._model = model
+        self._silence = silence
+        self._context: Any = None
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """The provider's reply; see `soundstage.models.Model`.
+
+        Raises:
+            ProviderError: if the provider answers with an error.
+            ConnectionCut: if the answer breaks off.
+            EnvironmentProblem: if the provider cannot be reached.
+            NetworkForbiddenError: on virtual time.
+        """
+        import httpx
+
+        body = msgspec.json.encode(self._format.encode(request, self._named(request)))
+        _check_time()
+        try:
+            async with (
+                self._client() as client,
+                client.stream("POST", self.url, content=body, headers=self._headers(request)) as response,
+            ):
+                await self._check(response)
+                async for chunk in self._chunks(response):
+                    yield chunk
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise translate(error, self.url) from error
+
+    def _named(self, request: ModelRequest) -> str:
+        """The model to ask. A request that came over the wire in another format cannot be passed on."""
+        if request.format not in ("", self._format.name):
+            raise ScriptError(
+                f"a live model for {self._format.name} cannot pass this request on",
+                expected=f"a request in the format {self._format.name}, or one made in process",
+                seen=f"a request in the format {request.format}",
+                hint="point the app at the endpoint of that format, or use a LiveModel of the other one",
+            )
+        return self._model or request.model
+
+    def _client(self) -> Any:
+        """A client for one request. What is expensive about one, the certificates, is read once."""
+        import httpx
+
+        loopback = urlsplit(self.url).hostname in _LOOPBACK
+        if self._context is None and self.url.startswith("https:"):
+            self._context = httpx.create_ssl_context()
+        return httpx.AsyncClient(
+            verify=self._context if self._context is not None else True,
+            trust_env=not loopback,
+            timeout=httpx.Timeout(self._silence, connect=CONNECT_WITHIN),
+        )
+
+    def _headers(self, request: ModelRequest) -> dict[str, str]:
+        asked = request.caller.headers
+        forwarded = {name: asked[name] for name in sorted(self._format.forwarded) if name in asked}
+        return {
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+            **self._format.headers(self._key),
+            **forwarded,
+        }
+
+    async def _check(self, response: Any) -> None:
+        """Go on only with a stream."""
+        if response.status_code >= 400:
+            raise error_of(response.status_code, response.headers, await response.aread())
+        kind = response.headers.get("content-type", "")
+        if response.status_code != 200 or not kind.startswith("text/event-stream"):
+            raise EnvironmentProblem(
+                f"{self.url} does not answer like a provider",
+                expected="status 200 and a stream of events",
+                seen=f"status {response.status_code}, content type {kind or 'unknown'}",
+                hint="check base_url",
+            )
+
+    async def _chunks(self, response: Any) -> AsyncIterator[ModelChunk]:
+        reader, decoder = SseReader(), self._format.decoder()
+        started = False
+        async for piece in response.aiter_bytes():
+            for event in reader.feed(piece):
+                for chunk in read(decoder, event):
+                    if not started:
+                        started = True
+                        yield _start(decoder, response.headers)
+                    yield chunk
+            if decoder.done:
+                break
+        finish = decoder.finish()
+        if finish is None:
+            raise ConnectionCut("the provider's answer broke off before its end")
+        if not started:
+            yield _start(decoder, response.headers)
+        yield msgspec.structs.replace(finish, served_by=f"live: {urlsplit(self.url).netloc}")
+
+
+def _check_permission(*, allow: bool) -> None:
+    if not allow and os.environ.get(PERMISSION) != "1":
+        raise EnvironmentProblem(
+            "a live model was asked for, and live calls are not allowed here",
+            expected=f"{PERMISSION}=1 in the environment, or LiveModel(..., allow=True)",
+            seen=f"{PERMISSION}={os.environ[PERMISSION]}" if PERMISSION in os.environ else "neither",
+            hint="live calls cost money and differ each time; record one run to a tape and replay that",
+        )
+
+
+def _check_time() -> None:
+    if running_clock().virtual:
+        raise NetworkForbiddenError(
+            "a live model was asked in a run on virtual time",
+            expected="a scripted or a replaying model, or the machine's time",
+            seen="the network has a time of its own",
+            hint="run it with clock=SystemClock(), or record a tape once and replay that",
+        )
+
+
+def _key_of(format: LiveFormat) -> str:  # noqa: A002
+    key = os.environ.get(format.key_variable, "")
+    if not key:
+        raise EnvironmentProblem(
+            f"there is no API key for {format.name}",
+            expected=f"{format.key_variable} in the environment, or LiveModel(..., api_key=...)",
+            seen="neither",
+            hint=f"export {format.key_variable}=...",
+        )
+    return key
+
+
+def _start(decoder: Decoder, headers: Mapping[str, str]) -> StartChunk:
+    return StartChunk(model=decoder.model, headers=_kept(headers))
+
+
+def _kept(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that apps act on: limits, ids of requests, when to try again."""
+    return {name.lower(): value for name, value in headers.items() if name.lower().startswith(_KEPT)}
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+    """The error in an answer with an error status; both formats have one `error` object in the body."""
+    try:
+        given = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        given = None
+    error = given.get("error") if isinstance(given, dict) else None
+    if not isinstance(error, dict):
+        error = {"message": error if isinstance(error, str) else body.decode("utf-8", "replace")[:500]}
+    return ProviderError(
+        str(error.get("message") or f"status {status}"),
+        status=status,
+        kind=str(error.get("type") or ""),
+        code=str(error.get("code") or ""),
+        headers=_kept(headers),
+    )
+
+
+def translate(error: Exception, url: str) -> SoundstageError:
+    """An error of the HTTP library as one of ours: the way there is missing, or the answer broke off."""
+    import httpx
+
+    words = str(error) or type(error).__name__
+    broken = (
+        httpx.ReadTimeout,
+        httpx.WriteTimeout,
+        httpx.ReadError,
+        httpx.WriteError,
+        httpx.CloseError,
+        httpx.ProtocolError,
+        httpx.DecodingError,
+    )
+    if isinstance(error, broken):
+        return ConnectionCut(f"the provider's answer broke off: {type(error).__name__}: {words}")
+    return EnvironmentProblem(
+        f"{url} cannot be reached",
+        seen=f"{type(error).__name__}: {words}",
+        hint="check base_url, the network and the proxy settings",
+    )

@@ -1,0 +1,61 @@
+"""Server-sent events, the way in: bytes as they come, events out (WHATWG HTML, section 9.2). Pure."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Event(NamedTuple):
+    """One event: its name (`message` unless it has one) and its data."""
+
+    name: str
+    data: str
+
+
+class SseReader:
+    """Takes a stream in any pieces and gives its events.
+
+    A piece may end within a character, between CR and LF, or within an event. An event whose closing empty
+    line never comes is not given, as the standard says.
+
+    >>> reader = SseReader()
+    >>> list(reader.feed(b"event: ping\\nda"))
+    []
+    >>> list(reader.feed(b"ta: {}\\n\\n"))
+    [Event(name='ping', data='{}')]
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+        self._rest = ""
+        self._name = ""
+        self._data: list[str] = []
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """The events that `piece` completes."""
+        text = self._rest + self._decoder.decode(piece)
+        held = text.endswith("\r")  # a line feed may follow
+        lines = (text[:-1] if held else text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._rest = lines.pop() + ("\r" if held else "")
+        for line in lines:
+            event = self._line(line)
+            if event is not None:
+                yield event
+
+    def _line(self, line: str) -> Event | None:
+        if not line:
+            return self._dispatch()
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "event":
+            self._name = value
+        elif field == "data":
+            self._data.append(value)
+        return None
+
+    def _dispatch(self) -> Event | None:
+        name, data = self._name or "message", self._data
+        self._name, self._data = "", []
+        return Event(name, "\n".join(data)) if data else None

@@ -1,0 +1,101 @@
+"""Recording: what passes goes onto a tape, replies and failures alike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from soundstage.clock import Clock, running_clock
+from soundstage.errors import ModelError
+from soundstage.journal import Redactor
+from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, respond
+from soundstage.models._protocol import Model, Wrapper, close
+from soundstage.models._tape import RecordedExchange, Tape, TimedChunk, failure_of, redacted
+
+
+class RecordingModel(Wrapper):
+    """Puts every exchange with another model onto a tape, as it came: pieces, times, failures.
+
+    Errors that are not the model's (a script without an answer, a missing key) are not recorded.
+
+    Args:
+        inner: the model that answers.
+        tape: gets the exchanges; `Tape.create(path)` writes them to a file.
+        clock: whose times are recorded; the running loop's unless given.
+        redactor: what is kept out, besides what the tape's own redactor knows.
+
+    Example:
+        >>> from soundstage.clock import run
+        >>> from soundstage.messages import user
+        >>> from soundstage.models import Script, ScriptedModel, complete
+        >>> script, tape = Script(), Tape()
+        >>> script.queue("hi")
+        >>> model = RecordingModel(ScriptedModel(script), tape)
+        >>> _ = run(complete(model, ModelRequest(model="m", messages=(user("hello"),))))
+        >>> tape.exchanges[0].response.text
+        'hi'
+    """
+
+    def __init__(
+        self, inner: Model, tape: Tape, *, clock: Clock | None = None, redactor: Redactor | None = None
+    ) -> None:
+        super().__init__(inner)
+        self.tape = tape
+        self._clock = clock
+        self._redactor = redactor
+        self._count = len(tape)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """The inner model's reply."""
+        self._count += 1
+        take = _Take(self._count, request, self._clock if self._clock is not None else running_clock())
+        stream = self.inner.stream(request)
+        try:
+            async for chunk in stream:
+                take.add(chunk)
+                yield chunk
+        except (ModelError, GeneratorExit, asyncio.CancelledError) as error:
+            self._keep(take.exchange(None if take.complete else error))
+            await close(stream)
+            raise
+        self._keep(take.exchange(None))
+
+    def _keep(self, exchange: RecordedExchange) -> None:
+        if self._redactor is not None:
+            exchange = redacted(exchange, self._redactor)
+        self.tape.append(exchange)
+
+
+class _Take:
+    """One exchange while it goes on."""
+
+    def __init__(self, number: int, request: ModelRequest, clock: Clock) -> None:
+        self._number = number
+        self._request = request
+        self._clock = clock
+        self._begun = clock.now()
+        self._wall = clock.wall().isoformat()
+        self._chunks: list[TimedChunk] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether the reply has come to its end."""
+        return bool(self._chunks) and isinstance(self._chunks[-1].chunk, FinishChunk)
+
+    def add(self, chunk: ModelChunk) -> None:
+        self._chunks.append(TimedChunk(at_ms=self._passed(), chunk=chunk))
+
+    def _passed(self) -> float:
+        return round((self._clock.now() - self._begun) * 1000, 3)
+
+    def exchange(self, error: BaseException | None) -> RecordedExchange:
+        chunks = [timed.chunk for timed in self._chunks]
+        return RecordedExchange(
+            number=self._number,
+            timestamp=self._wall,
+            latency_ms=self._passed(),
+            request=self._request,
+            response=respond(chunks) if chunks else None,
+            failure=failure_of(error) if error is not None else None,
+            chunks=tuple(self._chunks),
+        )

@@ -1,0 +1,158 @@
+"""Replay: a tape in the place of a model.
+
+Relaxed, it plays one exchange after the other, whatever is asked, and keeps what did not fit as data. Strict,
+a request has to be the recorded one, and the error says what differs and why: another prompt, other tools,
+another history, a request that comes later on the tape, or one that has been played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import msgspec
+
+from soundstage.clock import Clock, running_clock
+from soundstage.errors import ReplayMismatchError, ScriptError, TapeError
+from soundstage.messages import FinishChunk, ModelChunk, ModelRequest
+from soundstage.models._compare import Cause, Difference, differences, same, summary
+from soundstage.models._tape import HOW_TO_RECORD, RecordedExchange, Tape
+from soundstage.models._words import seen
+
+
+class Mismatch(NamedTuple):
+    """A request that differs from the recorded one.
+
+    Args:
+        number: which exchange of the tape should have come, from 1.
+        cause: what differs in the first place.
+        differences: each part that differs.
+        other: which exchange of the tape the request is instead, if it is one.
+    """
+
+    number: int
+    cause: Cause
+    differences: tuple[Difference, ...]
+    other: int = 0
+
+    def __str__(self) -> str:
+        found = f"exchange {self.number}: {_CAUSES[self.cause].format(self.other)}"
+        return "\n".join([found, *map(str, self.differences)])
+
+
+_CAUSES: dict[Cause, str] = {
+    "prompt": "the prompt differs",
+    "tools": "the tools differ",
+    "history": "the history differs",
+    "order": "the order differs: this is the request of exchange {}",
+    "already played": "this is the request of exchange {}, which has been played already",
+}
+
+
+class ReplayModel:
+    """Answers from a tape.
+
+    Args:
+        tape: what to play.
+        strict: a request that differs from the recorded one is an error; else it is kept in `mismatches`.
+        clock: whose seconds recorded delays take; the running loop's unless given.
+        speed: 1 keeps the recorded pace, 2 is twice as fast; without it there are no delays.
+
+    Example:
+        >>> from soundstage.clock import run
+        >>> from soundstage.messages import ModelResponse, Text, user
+        >>> from soundstage.models import complete
+        >>> request = ModelRequest(model="m", messages=(user("hello"),))
+        >>> reply = ModelResponse(parts=(Text(text="hi"),))
+        >>> tape = Tape([RecordedExchange(timestamp="2026-01-01T00:00:00Z", request=request, response=reply)])
+        >>> run(complete(ReplayModel(tape), request)).text
+        'hi'
+    """
+
+    def __init__(
+        self, tape: Tape, *, strict: bool = False, clock: Clock | None = None, speed: float | None = None
+    ) -> None:
+        if speed is not None and not speed > 0:
+            raise ScriptError("a speed is more than 0", seen=seen(speed), hint="leave it out for no delays")
+        self.tape = tape
+        self.strict = strict
+        self.mismatches: list[Mismatch] = []
+        self._clock = clock
+        self._speed = speed
+        self._exchanges = tape.exchanges
+        self._next = 0
+
+    @property
+    def unplayed(self) -> tuple[RecordedExchange, ...]:
+        """The exchanges that have not been played."""
+        return self._exchanges[self._next :]
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """The recorded reply, in the recorded pieces; a recorded failure is raised again.
+
+        Raises:
+            ReplayMismatchError: if the model is strict and the request differs from the recorded one.
+            TapeError: if there are more requests than exchanges.
+        """
+        number, exchange = self._take(request)
+        clock = self._clock if self._clock is not None else running_clock()
+        passed = 0.0
+        for timed in exchange.pieces():
+            passed = await self._wait(clock, passed, timed.at_ms)
+            chunk = timed.chunk
+            if isinstance(chunk, FinishChunk):
+                chunk = msgspec.structs.replace(chunk, served_by=f"exchange {number} of {self.tape.name}")
+            yield chunk
+        if exchange.failure is not None:
+            await self._wait(clock, passed, exchange.latency_ms)
+            raise exchange.failure.exception()
+
+    async def _wait(self, clock: Clock, passed: float, until: float) -> float:
+        """Wait from one recorded moment to another; both are milliseconds."""
+        if self._speed is not None and until > passed:
+            await clock.sleep((until - passed) / 1000 / self._speed)
+        return max(passed, until)
+
+    def _take(self, request: ModelRequest) -> tuple[int, RecordedExchange]:
+        """The exchange to play, and its number. In a strict replay one that does not fit is not used up."""
+        if self._next >= len(self._exchanges):
+            raise self._at_the_end(request)
+        exchange = self._exchanges[self._next]
+        found = differences(exchange.request, request)
+        if found:
+            mismatch = self._mismatch(request, found)
+            self.mismatches.append(mismatch)
+            if self.strict:
+                raise self._refused(exchange, mismatch)
+        self._next += 1
+        return self._next, exchange
+
+    def _mismatch(self, request: ModelRequest, found: list[Difference]) -> Mismatch:
+        number = self._next + 1
+        alike = [
+            place for place, other in enumerate(self._exchanges, start=1) if same(other.request, request)
+        ]
+        later = next((place for place in alike if place > number), 0)
+        earlier = next((place for place in alike if place < number), 0)
+        if later:
+            return Mismatch(number, "order", tuple(found), later)
+        if earlier:
+            return Mismatch(number, "already played", tuple(found), earlier)
+        return Mismatch(number, found[0].cause, tuple(found))
+
+    def _refused(self, exchange: RecordedExchange, mismatch: Mismatch) -> ReplayMismatchError:
+        return ReplayMismatchError(
+            f"the request is not the one on the tape {self.tape.name}",
+            expected=summary(exchange.request),
+            seen=str(mismatch),
+            hint=f"if the app is right, {HOW_TO_RECORD}; or replay with strict=False",
+        )
+
+    def _at_the_end(self, request: ModelRequest) -> TapeError:
+        count = len(self._exchanges)
+        return TapeError(
+            f"the tape {self.tape.name} is at its end",
+            expected=f"at most {count} request(s)",
+            seen=f"request {count + 1}: {summary(request)}",
+            hint=HOW_TO_RECORD,
+        )

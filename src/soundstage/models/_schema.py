@@ -1,0 +1,143 @@
+"""The JSON Schema of script files, for editors and for programs that write scripts.
+
+It is made of the record types, so it cannot differ from what is read. Descriptions are the `Args` of their
+docstrings. What a record checks about its fields together is added from tables.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, Final, get_type_hints
+
+import msgspec
+
+from soundstage.models._conditions import NumberCondition, TextCondition, When
+from soundstage.models._spec import ScriptSpec
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def script_schema() -> dict[str, Any]:
+    """The form of a script file as JSON Schema, draft 2020-12.
+
+    Example:
+        >>> sorted(script_schema()["properties"])[:3]
+        ['$schema', 'agents', 'default']
+    """
+    _, parts = msgspec.json.schema_components([ScriptSpec], ref_template="#/$defs/{name}")
+    for name, part in parts.items():
+        _describe(part)
+        _tidy(part)
+        part.update(_TOGETHER.get(name, {}))
+    conditions = parts["When"]["properties"]
+    for name, schema in _condition_types().items():
+        conditions[name] = {"description": conditions[name]["description"], **schema}
+    parts["RuleSpec"]["properties"]["reply"].update(_ANSWER)
+    parts["ScriptSpec"]["properties"]["default"].update(_ANSWER)
+    parts["ScriptSpec"]["properties"]["rules"]["minItems"] = 1
+    top = {**parts.pop("ScriptSpec"), "title": "Soundstage script"}
+    return {"$schema": DIALECT, **top, "$defs": {**parts, **_CONDITIONS}}
+
+
+def _describe(part: dict[str, Any]) -> None:
+    """Split a docstring: its text describes the record, its `Args` the fields."""
+    text, _, arguments = inspect.cleandoc(part["description"]).partition("Args:")
+    part["description"] = " ".join(text.split())
+    for entry in re.split(r"\n    (?! )", arguments):
+        name, _, words = entry.partition(":")
+        if name.strip() in part["properties"] or name.strip() == "schema":
+            key = "$schema" if name.strip() == "schema" else name.strip()
+            part["properties"][key]["description"] = " ".join(words.split())
+
+
+def _tidy(part: dict[str, Any]) -> None:
+    """A key that may be absent may not be null: a condition without a value would hold for everything."""
+    part["additionalProperties"] = False
+    for schema in part["properties"].values():
+        members = [member for member in schema.get("anyOf", ()) if member != {"type": "null"}]
+        if len(members) == 1:
+            schema.pop("anyOf")
+            schema.update(members[0])
+        elif members:
+            schema["anyOf"] = members
+        if schema.get("default", "") is None:
+            schema.pop("default")
+
+
+def _condition_types() -> dict[str, dict[str, Any]]:
+    """The schema of each condition, by its type."""
+    known: tuple[tuple[Any, dict[str, Any]], ...] = (
+        (TextCondition | None, _ref("TextCondition")),
+        (NumberCondition | None, _ref("NumberCondition")),
+        (TextCondition | bool | None, {"anyOf": [_ref("TextCondition"), {"type": "boolean"}]}),
+        (
+            dict[str, TextCondition] | None,
+            {"type": "object", "additionalProperties": _ref("TextCondition"), "minProperties": 1},
+        ),
+    )
+    hints = get_type_hints(When)
+    return {name: schema for name in When.__struct_fields__ for kind, schema in known if hints[name] == kind}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _one_of(*fields: str) -> list[dict[str, Any]]:
+    return [{"required": [field]} for field in fields]
+
+
+def _operators(element: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    several = {"type": "array", "items": element, "minItems": 1}
+    return {
+        "type": "object",
+        "properties": {
+            "any": several,
+            "all": several,
+            "not": element,
+            "equals": {},
+            **more,
+        },
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+
+
+def _condition(words: str, plain: dict[str, Any], name: str, **more: dict[str, Any]) -> dict[str, Any]:
+    several = {"type": "array", "items": _ref(name), "minItems": 1}
+    return {"description": words, "anyOf": [plain, several, _operators(_ref(name), more)]}
+
+
+_CONDITIONS: Final[dict[str, dict[str, Any]]] = {
+    "TextCondition": _condition(
+        "A text, `/regular expression/flags`, a list of which one must hold, or any, all, not, text, equals.",
+        {"type": "string", "minLength": 1},
+        "TextCondition",
+        text={"type": "string", "minLength": 1},
+    ),
+    "NumberCondition": _condition(
+        "A number from 1, a list of which one must hold, or any, all, not, equals.",
+        {"type": "integer", "minimum": 1},
+        "NumberCondition",
+    ),
+}
+_ANSWER: Final[dict[str, Any]] = {"anyOf": [{"type": "string", "minLength": 1}, _ref("Reply")]}
+
+_BODIES: Final = ("text", "chunks", "blocks")
+_APART: Final = (
+    *(("error", other) for other in (*_BODIES, "tool_calls", "fault")),
+    ("text", "chunks"),
+    ("text", "blocks"),
+    ("chunks", "blocks"),
+    ("blocks", "tool_calls"),
+)
+_TOGETHER: Final[dict[str, dict[str, Any]]] = {
+    "ScriptSpec": {"not": {"required": ["default", "strict"], "properties": {"strict": {"const": True}}}},
+    "Reply": {
+        "anyOf": _one_of(*_BODIES, "tool_calls", "error", "fault"),
+        "allOf": [{"not": {"required": list(pair)}} for pair in _APART],
+    },
+    "BlockSpec": {"oneOf": _one_of("text", "thinking", "tool_call", "opaque")},
+}

@@ -1,0 +1,330 @@
+"""Scripts: what a scripted model says, and when.
+
+A script is an ordered list of rules, written in Python or read from a file; both ways give the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from soundstage.errors import MatchError, Problem, ScriptError, ScriptLoadError
+from soundstage.messages import ModelRequest, ToolCall
+from soundstage.models._conditions import TextCondition, When, compile_conditions
+from soundstage.models._file import load_python, parse_data, parse_file, parse_text
+from soundstage.models._lint import Shadowed, shadowed
+from soundstage.models._parsed import ParsedScript
+from soundstage.models._reply import Reply, as_reply
+from soundstage.models._rule import AgentSpec, Answer, Rule, in_order, phase_matcher
+from soundstage.models._words import nearest_hint
+
+
+class _On:
+    """A condition that waits for its replies; what `Script.on` returns."""
+
+    def __init__(self, script: Script, when: When, options: dict[str, Any]) -> None:
+        self._script = script
+        self._when = when
+        self._options = options
+
+    def reply(
+        self, reply: str | Reply | ToolCall | Callable[[ModelRequest], Any] | None = None, /, **fields: Any
+    ) -> _On:
+        """Answer with text, a tool call, a `Reply`, or what a function of the request returns.
+
+        `fields` are those of `Reply`; they are added to the text or the reply. A function may be
+        asynchronous and may return whatever this takes; what it raises, the app gets.
+        """
+        self._script.add(self._when, _answer(reply, fields), **self._options)
+        return self
+
+    def error(self, status: int = 500, message: str = "scripted error", /, **fields: Any) -> _On:
+        """Answer with an error; `fields` are those of `ErrorSpec`: `type`, `retry_after`, ..."""
+        return self.reply(error={"status": status, "message": message, **fields})
+
+    def fault(
+        self,
+        type: str,  # noqa: A002
+        /,
+        reply: str | Reply = "",
+        *,
+        after: int = 0,
+        seconds: float | None = None,
+    ) -> _On:
+        """Let `cut`, `stall`, `garbled` or `empty` happen to `reply`, after so many of its chunks."""
+        fault = {"type": type, "after": after, "seconds": seconds}
+        return self.reply(as_reply(reply), fault=fault) if reply else self.reply(fault=fault)
+
+
+def _answer(reply: Any, fields: dict[str, Any]) -> Answer:
+    if isinstance(reply, Reply) or not callable(reply):
+        return as_reply(reply, **fields)
+    if fields:
+        raise ScriptError(
+            "a function makes the whole reply",
+            seen=", ".join(fields),
+            hint="let it return a Reply with these",
+        )
+    return reply  # type: ignore[no-any-return]
+
+
+class Script:
+    """What a scripted model says, and when.
+
+    Args:
+        strict: a request that no rule answers is an error, and so is a rule that was never used.
+        name: what it is about, for people.
+
+    Example:
+        >>> script = Script()
+        >>> _ = script.on(user="hello").reply("hi")
+        >>> _ = script.on(user="/bye/i", times=1).error(529, "busy", retry_after=1)
+        >>> script.queue("queued: serves once, in order")
+        >>> len(script.rules)
+        3
+    """
+
+    def __init__(self, *, strict: bool = False, name: str = "") -> None:
+        self.strict = strict
+        self.name = name
+        self.rules: list[Rule] = []
+        self.agents: list[AgentSpec] = []
+        self.default: Reply = Reply(text="nothing scripted for that")
+        self.version = 0  # grows with every change, so that a model knows when to look again
+
+    @classmethod
+    def load(cls, path: Path | str) -> Script:
+        """Read a script file: YAML or JSON (also fixtures of aimock), or Python that defines `script`.
+
+        Rules that can never fire do not make a file unusable; `problems()` names them.
+
+        Raises:
+            ScriptLoadError: with every problem of the file, each with its line.
+        """
+        if Path(path).suffix == ".py":
+            return load_python(path, cls)
+        script = cls()
+        script._take(parse_file(path))
+        return script
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any], *, source: str = "script") -> Script:
+        """A script from data of the same form as a file.
+
+        Args:
+            data: `{"rules": [{"when": {...}, "reply": ...}, ...], ...}`; see `script_schema`.
+            source: how problems call it.
+
+        Raises:
+            ScriptLoadError: with every problem.
+
+        Example:
+            >>> script = Script.from_data({"rules": [{"when": {"user": "hello"}, "reply": "hi"}]})
+            >>> script.rules[0].describe()
+            "user 'hello'"
+        """
+        script = cls()
+        script._take(parse_data(data, source))
+        return script
+
+    def _take(self, parsed: ParsedScript) -> int:
+        """Add what was parsed, and return how many rules that were."""
+        if parsed.problems:
+            raise ScriptLoadError(parsed.problems)
+        for agent in parsed.agents:
+            self._add_agent(agent)
+        for rule in parsed.rules:
+            self.add(
+                rule.when,
+                rule.reply,
+                priority=rule.priority,
+                times=rule.times,
+                name=rule.name,
+                where=rule.where,
+            )
+        self.default = parsed.default if parsed.default is not None else self.default
+        self.strict = self.strict or parsed.strict
+        self.name = self.name or parsed.name
+        self.version += 1
+        return len(parsed.rules)
+
+    def on(self, *, priority: int = 0, times: int | None = None, name: str = "", **conditions: Any) -> _On:
+        """Begin a rule: `script.on(user="hello", iteration=1).reply("hi")`.
+
+        Args:
+            priority: higher ones are asked first; equal ones in the order of registration.
+            times: how often it serves; without limit unless given.
+            name: how messages call it.
+            conditions: see `When`; functions and matchers are allowed too.
+
+        Raises:
+            ScriptError: for an unknown condition or a bad expression.
+        """
+        when = _when(conditions)
+        compile_conditions(when)
+        return _On(self, when, {"priority": priority, "times": times, "name": name})
+
+    def queue(self, *replies: str | Reply | ToolCall | Mapping[str, Any]) -> None:
+        """Add replies that serve once each, in order, whatever is asked.
+
+        Args:
+            replies: text, a tool call (`soundstage.call`), a `Reply`, or the fields of one.
+
+        Example:
+            >>> from soundstage.messages import call
+            >>> script = Script()
+            >>> script.queue(call("read_file", {"path": "a.py"}), "done", {"error": {"status": 529}})
+            >>> [rule.describe() for rule in script.rules]
+            ['queued reply', 'queued reply', 'queued reply']
+        """
+        made = [as_reply(reply) for reply in replies]
+        for reply in made:
+            self.add(When(), reply, times=1)
+
+    def add(
+        self,
+        when: When,
+        reply: Answer,
+        *,
+        priority: int = 0,
+        times: int | None = None,
+        name: str = "",
+        where: str = "",
+    ) -> Rule:
+        """Add a rule; without conditions and `times` it serves once.
+
+        Raises:
+            ScriptError: for a bad expression, or a `times` or `priority` that is no such number.
+        """
+        conditions = compile_conditions(when)
+        if times is not None and (type(times) is not int or times < 1):
+            raise ScriptError("a rule serves at least once", seen=f"times={times!r}")
+        if type(priority) is not int:
+            raise ScriptError("a priority is a whole number", seen=f"priority={priority!r}")
+        rule = Rule(
+            number=len(self.rules) + 1,
+            conditions=conditions,
+            reply=reply,
+            priority=priority,
+            times=1 if times is None and not conditions else times,
+            name=name,
+            where=where,
+        )
+        self.rules.append(rule)
+        self.version += 1
+        return rule
+
+    def agent(self, name: str, *, router: bool = False, phase: str = "", **conditions: TextCondition) -> None:
+        """Say how an agent is recognised: `script.agent("executor", system="/you are the executor/i")`.
+
+        Raises:
+            ScriptError: for an unknown condition or a bad expression.
+        """
+        self._add_agent(AgentSpec(name=name, when=_when(conditions), router=router, phase=phase))
+
+    def _add_agent(self, spec: AgentSpec) -> None:
+        compile_conditions(spec.when)
+        phase_matcher(spec.phase)
+        self.agents.append(spec)
+        self.version += 1
+
+    def otherwise(self, reply: str | Reply | None = None, /, **fields: Any) -> None:
+        """The reply when no rule matches and the script is not strict."""
+        found = _answer(reply, fields)
+        if not isinstance(found, Reply):
+            raise ScriptError(
+                "the default is a fixed reply", hint="use on(user='/^/', priority=-1).reply(function)"
+            )
+        self.default = found
+        self.version += 1
+
+    def ordered(self) -> list[Rule]:
+        """The rules in the order in which they are asked."""
+        return in_order(self.rules)
+
+    def shadowed(self) -> list[Shadowed]:
+        """The rules that can never fire, because another one always comes first."""
+        return shadowed(self.ordered())
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with a script that can be used all the same: rules that can never fire."""
+        return [_problem(found) for found in self.shadowed()]
+
+    def check(self) -> None:
+        """Refuse a script with rules that can never fire.
+
+        Raises:
+            ScriptLoadError: with one problem for each of them.
+        """
+        found = self.problems()
+        if found:
+            raise ScriptLoadError(found)
+
+
+def _when(conditions: Mapping[str, Any]) -> When:
+    known = When.__struct_fields__
+    for name, value in conditions.items():
+        if name not in known:
+            raise ScriptError(
+                f"unknown condition {name!r}",
+                expected="one of " + ", ".join(known),
+                hint=nearest_hint(name, known),
+            )
+        if value is None:
+            raise MatchError(f"{name}: None is no condition", hint="leave the condition out instead")
+    return When(**conditions)
+
+
+def _problem(found: Shadowed) -> Problem:
+    file, _, line = found.rule.where.rpartition(":")
+    return (
+        Problem(file, int(line), "", found.message)
+        if line.isdigit()
+        else Problem("script", 0, "", found.message)
+    )
+
+
+def load_script(path: Path | str) -> Script:
+    """Read a script file; the same as `Script.load`.
+
+    Raises:
+        ScriptLoadError: with every problem of the file, each with its line.
+    """
+    return Script.load(path)
+
+
+def load_rules(script: Script, text: str, *, source: str = "script") -> int:
+    """Add the rules of a script in YAML or JSON to `script`; return how many.
+
+    Its `agents` are added too, and its `default` and `strict` hold from now on, if it has any.
+
+    Args:
+        script: gets the rules; a model that uses it takes them up at its next request.
+        text: a script of the same form as a file.
+        source: how problems call it.
+
+    Raises:
+        ScriptLoadError: with every problem; nothing is added then.
+    """
+    return script._take(parse_text(text, source))  # noqa: SLF001  (one concept in two places)
+
+
+def check_script(path: Path | str) -> list[Problem]:
+    """All that is wrong with a script file: what makes it unusable, and rules that can never fire."""
+    try:
+        return Script.load(path).problems()
+    except ScriptLoadError as error:
+        return list(error.problems)
+
+
+def script_schema() -> dict[str, Any]:
+    """The form of a script file as JSON Schema, draft 2020-12, for editors.
+
+    Example:
+        >>> script_schema()["required"]
+        ['rules']
+    """
+    from soundstage.models import _schema
+
+    return _schema.script_schema()

@@ -1,0 +1,34 @@
+"""Words for messages: what was expected, what was seen, what may have been meant. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from soundstage.match import preview
+
+
+def nearest_hint(word: str, known: Sequence[str]) -> str:
+    """`did you mean ...?` for a misspelt key, or nothing."""
+    import difflib
+
+    found = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {found[0]!r}?" if found else ""
+
+
+_SEEN: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...]] = (
+    (type(None), lambda _: "nothing"),
+    (bool, lambda value: str(value).lower()),
+    (str, lambda value: f"the text {preview(value, 60)}" if value else "an empty text"),
+    ((int, float), lambda value: f"the number {value}"),
+    (dict, lambda value: f"a mapping with {', '.join(map(str, value))}" if value else "an empty mapping"),
+    ((list, tuple), lambda value: f"a list of {len(value)}" if value else "an empty list"),
+)
+
+
+def seen(value: Any) -> str:
+    """What a person wrote, in words."""
+    for kind, words in _SEEN:
+        if isinstance(value, kind):
+            return words(value)
+    return f"{type(value).__name__} {preview(value, 60)}"

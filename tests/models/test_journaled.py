@@ -1,0 +1,204 @@
+"""Every call is in the journal, the same way whatever model answers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from soundstage.clock import VirtualClock, run
+from soundstage.errors import ConnectionCut, MatchError, NoMatchError, ProviderError, TapeError
+from soundstage.journal import Journal, ModelChunked, ModelFailed, ModelRequested, ModelResponded, Noted
+from soundstage.messages import FinishChunk, ModelResponse, TextChunk, assistant, call, tool
+from soundstage.models import (
+    Fault,
+    FaultyModel,
+    JournaledModel,
+    RecordingModel,
+    ReplayModel,
+    Reply,
+    Script,
+    ScriptedModel,
+    Tape,
+    Wrapper,
+    complete,
+    kind_of,
+    working_on,
+)
+
+
+def journaled(script, **options):
+    journal = Journal(clock=VirtualClock())
+    return JournaledModel(ScriptedModel(script, **options), journal), journal
+
+
+def test_a_call_is_a_request_its_chunks_and_a_response_in_order(request_of, ask):
+    script = Script()
+    script.on(user="hello").reply(chunks=["Hel", "lo"])
+    model, journal = journaled(script)
+    ask(model)
+    requested, *middle, responded = journal.read()
+    assert requested.event == ModelRequested(request=request_of(), model_kind="scripted")
+    assert [it.event.chunk for it in middle] == [
+        TextChunk(index=0, text="Hel"),
+        TextChunk(index=0, text="lo"),
+    ]
+    assert isinstance(responded.event.response, ModelResponse)
+    assert responded.event.response.text == "Hello"
+    assert [record.cause for record in journal.read()] == [None, 1, 1, 1]
+    assert {record.source for record in journal.read()} == {"model"}
+
+
+def test_what_passes_is_what_the_inner_model_says(request_of):
+    script = Script()
+    script.on(user="hello").reply("hi", tool_calls=[call("ring", id="c1")], headers={"x": "y"})
+    model, _ = journaled(script)
+
+    async def main():
+        inner = [chunk async for chunk in model.inner.stream(request_of())]
+        return inner, [chunk async for chunk in model.stream(request_of())]
+
+    inner, outer = run(main())
+    assert inner == outer
+    assert isinstance(outer[-1], FinishChunk)
+
+
+@pytest.mark.parametrize(
+    ("write", "error", "reason", "status", "kind"),
+    [
+        (
+            lambda on: on.error(529, "busy", type="overloaded_error"),
+            ProviderError,
+            "error",
+            529,
+            "overloaded_error",
+        ),
+        (lambda on: on.fault("cut", "text"), ConnectionCut, "cut", 0, ""),
+        (lambda on: on.reply(lambda _: 1 / 0), ZeroDivisionError, "harness", 0, ""),
+    ],
+)
+def test_a_failure_is_journaled_with_its_reason(ask, write, error, reason, status, kind):
+    script = Script()
+    write(script.on(user="hello"))
+    model, journal = journaled(script)
+    with pytest.raises(error):
+        ask(model)
+    failed = journal.read()[-1]
+    assert (failed.event.reason, failed.event.status, failed.event.kind) == (reason, status, kind)
+    assert failed.event.message
+    assert failed.cause == 1
+
+
+def test_faults_of_the_script_are_the_scripts(ask):
+    strict, broken = Script(strict=True), Script()
+    broken.on(user=lambda _: 1 / 0).reply("x")
+    for script, error, reason in ((strict, NoMatchError, "no_match"), (broken, MatchError, "script")):
+        model, journal = journaled(script)
+        with pytest.raises(error):
+            ask(model)
+        assert journal.events(ModelFailed)[0].reason == reason
+    journal = Journal()
+    with pytest.raises(TapeError):
+        ask(JournaledModel(ReplayModel(Tape()), journal))
+    assert journal.events(ModelFailed)[0].reason == "script"
+
+
+def test_an_app_that_leaves_is_journaled_and_the_inner_reply_is_closed(request_of):
+    script, tape, journal = Script(), Tape(), Journal()
+    script.on(user="hello").reply(chunks=["a", "b", "c"])
+    model = JournaledModel(RecordingModel(ScriptedModel(script), tape), journal)
+
+    async def main():
+        stream = model.stream(request_of())
+        await anext(stream)
+        await stream.aclose()
+        return [one.failure.type for one in tape.exchanges]
+
+    assert run(main()) == ["client_gone"]
+    assert [type(record.event) for record in journal.read()] == [ModelRequested, ModelChunked, ModelFailed]
+    assert journal.events(ModelFailed)[0].reason == "client_gone"
+
+
+def test_an_app_that_is_cancelled_while_it_waits_is_journaled(request_of):
+    script = Script()
+    script.on(user="hello").reply("late", delay=60)
+    model, journal = journaled(script)
+
+    async def main():
+        task = asyncio.create_task(complete(model, request_of()))
+        await asyncio.sleep(1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(main())
+    assert [event.reason for event in journal.events(ModelFailed)] == ["client_gone"]
+
+
+def test_the_reply_that_asked_for_a_tool_is_the_cause_of_what_brings_its_result(ask):
+    script = Script()
+    script.queue(call("look", id="c1"), "done")
+    model, journal = journaled(script)
+    ask(model)
+    (asked,) = journal.read(type=ModelResponded)
+    ask(model, "hello", assistant("", call("look", id="c1")), tool("c1", "72"))
+    assert journal.read(type=ModelRequested)[-1].cause == asked.position
+
+
+def test_without_ids_the_conversation_tells_which_reply_it_was(ask):
+    script = Script()
+    script.queue(call("look"), call("look"), "done")
+    model, journal = journaled(script)
+    ask(model, conversation="a")
+    ask(model, conversation="b")
+    of_a, _ = journal.read(type=ModelResponded)
+    ask(model, "hello", tool("other id", "72"), conversation="a")
+    assert journal.read(type=ModelRequested)[-1].cause == of_a.position
+    ask(model, "hello", tool("other id", "72"), conversation="c")
+    assert journal.read(type=ModelRequested)[-1].cause is None
+
+
+def test_what_the_task_works_on_is_the_cause_of_a_first_request(request_of, ask):
+    model, journal = journaled(Script())
+    position = journal.append(Noted(text="a message came"))
+
+    async def main():
+        working_on.set(position)
+        await complete(model, request_of())
+
+    run(main())
+    assert journal.read(type=ModelRequested)[-1].cause == position
+
+
+def test_a_request_without_messages_is_journaled(request_of, ask):
+    script = Script()
+    script.queue(call("look"))
+    model, journal = journaled(script)
+    ask(model)
+    ask(model, None)
+    assert len(journal.events(ModelResponded)) == 2
+
+
+def test_two_runs_give_the_same_journal(ask):
+    def played():
+        script = Script()
+        script.queue(call("look"), Reply(text="done", delay=2))
+        model, journal = journaled(script)
+        for _ in range(3):
+            ask(model, stream=True)
+        return [(record.position, record.cause, record.event) for record in journal.read()]
+
+    assert played() == played()
+
+
+def test_the_kind_names_every_layer():
+    scripted = ScriptedModel(Script())
+    model = FaultyModel(RecordingModel(scripted, Tape()), Fault(type="empty"))
+    assert kind_of(model) == "faulty(recording(scripted))"
+    assert kind_of(Wrapper(ReplayModel(Tape()))) == "wrapper(replay)"
+
+
+def test_a_wrapper_passes_everything_on(ask):
+    script = Script()
+    script.queue("hi")
+    assert ask(Wrapper(ScriptedModel(script))).text == "hi"

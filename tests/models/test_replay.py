@@ -1,0 +1,143 @@
+"""Replay: relaxed it plays whatever is asked, strict it says what differs and why."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from soundstage.clock import run, running_clock
+from soundstage.errors import ReplayMismatchError, ScriptError, TapeError
+from soundstage.messages import FinishChunk, TextChunk, assistant, call, respond, tool
+from soundstage.models import RecordedExchange, RecordedFailure, ReplayModel, Tape, TimedChunk, complete
+
+
+def tape_of(*exchanges, **options):
+    return Tape(
+        [
+            RecordedExchange(
+                number=number,
+                timestamp="2026-01-01T00:00:00+00:00",
+                latency_ms=300,
+                request=request,
+                response=respond([TextChunk(index=0, text=text), FinishChunk()]),
+                chunks=(TimedChunk(at_ms=200, chunk=TextChunk(index=0, text=text)),),
+            )
+            for number, (request, text) in enumerate(exchanges, start=1)
+        ],
+        name="talk.jsonl",
+        **options,
+    )
+
+
+@pytest.fixture
+def tape(request_of):
+    return tape_of(
+        (request_of("one"), "first"), (request_of("two"), "second"), (request_of("three"), "third")
+    )
+
+
+def test_relaxed_it_plays_in_order_whatever_is_asked_and_keeps_what_did_not_fit(tape, ask):
+    model = ReplayModel(tape)
+    assert [ask(model, text).text for text in ("one", "x", "three")] == ["first", "second", "third"]
+    (mismatch,) = model.mismatches
+    assert (mismatch.number, mismatch.cause) == (2, "history")
+    assert str(mismatch) == (
+        "exchange 2: the history differs\nmessages[0] (user) part 1: expected 'two', seen 'x'"
+    )
+    assert model.unplayed == ()
+
+
+def test_the_reply_says_which_exchange_it_is(tape, ask):
+    assert ask(ReplayModel(tape), "one").served_by == "exchange 1 of talk.jsonl"
+
+
+def test_more_requests_than_exchanges_are_an_error(tape, ask):
+    model = ReplayModel(tape)
+    for _ in range(3):
+        ask(model, "one")
+    with pytest.raises(TapeError, match=r"(?s)talk.jsonl is at its end.*at most 3.*request 4: user 'one'"):
+        ask(model, "one")
+    with pytest.raises(TapeError, match="at its end"):
+        ask(ReplayModel(Tape()))
+
+
+@pytest.mark.parametrize(
+    ("given", "fields", "cause", "seen"),
+    [
+        (["one"], {"prompt": "You are.."}, "prompt", "the prompt differs"),
+        (["one"], {"tools": ("read",)}, "tools", "the tools differ"),
+        (["on"], {}, "history", "the history differs"),
+        (["one", assistant("", call("look", id="c")), tool("c", "72")], {}, "history", "the history differs"),
+        (["three"], {}, "order", "this is the request of exchange 3"),
+    ],
+)
+def test_strict_a_difference_is_an_error_that_names_its_cause(tape, ask, given, fields, cause, seen):
+    model = ReplayModel(tape, strict=True)
+    with pytest.raises(ReplayMismatchError) as caught:
+        ask(model, *given, **fields)
+    error = caught.value
+    assert error.summary == "the request is not the one on the tape talk.jsonl"
+    assert error.expected == "user 'one', 1 message(s), tools: none"
+    assert seen in error.seen
+    assert "RecordingModel" in error.hint
+    assert "strict=False" in error.hint
+    assert model.mismatches[0].cause == cause
+
+
+def test_strict_a_request_that_was_played_already_is_told_as_that(tape, ask):
+    model = ReplayModel(tape, strict=True)
+    ask(model, "one")
+    with pytest.raises(ReplayMismatchError, match="exchange 1, which has been played already"):
+        ask(model, "one")
+    assert ask(model, "two").text == "second"
+    assert [one.number for one in model.unplayed] == [3]
+
+
+def test_strict_the_diff_names_the_message_and_the_part(tape, ask):
+    with pytest.raises(ReplayMismatchError) as caught:
+        ask(ReplayModel(tape, strict=True), "ONE", prompt="p")
+    assert caught.value.seen.splitlines() == [
+        "exchange 1: the prompt differs",
+        "system prompt: expected '', seen 'p'",
+        "messages[1] (user) part 1: expected 'one', seen 'ONE'",
+    ]
+
+
+@pytest.mark.parametrize(("speed", "expected"), [(None, [0, 0]), (1, [0.2, 0.3]), (2, [0.1, 0.15])])
+def test_delays_are_played_at_the_speed_that_is_set(tape, request_of, speed, expected):
+    async def main():
+        model = ReplayModel(tape, speed=speed)
+        return [round(running_clock().now(), 6) async for _ in model.stream(request_of("one"))]
+
+    assert run(main()) == expected
+
+
+def test_a_failure_comes_when_it_came(request_of):
+    failed = RecordedExchange(
+        timestamp="x",
+        latency_ms=5000,
+        request=request_of(),
+        failure=RecordedFailure(type="cut", message="gone"),
+    )
+
+    async def main():
+        with pytest.raises(Exception, match="gone"):
+            await complete(ReplayModel(Tape([failed]), speed=1), request_of())
+        return running_clock().now()
+
+    assert run(main()) == 5
+
+
+@pytest.mark.parametrize("speed", [0, -1])
+def test_a_speed_is_more_than_0(tape, speed):
+    with pytest.raises(ScriptError, match="a speed is more than 0"):
+        ReplayModel(tape, speed=speed)
+
+
+def test_requests_side_by_side_get_different_exchanges(tape, request_of):
+    async def main():
+        model = ReplayModel(tape, speed=1)
+        return await asyncio.gather(*(complete(model, request_of()) for _ in range(3)))
+
+    assert [reply.text for reply in run(main())] == ["first", "second", "third"]
