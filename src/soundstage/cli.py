@@ -54,14 +54,18 @@ def demo(
 
 @app.command()
 def serve(
-    script: Annotated[
-        Path, typer.Option(exists=True, dir_okay=False, help="What the model says: YAML, JSON or Python.")
-    ],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free port.")] = 8600,
-    host: Annotated[str, typer.Option(help="Address; other than loopback only with --token.")] = "127.0.0.1",
+    script: Annotated[Path, typer.Option(help="What the model says: YAML, JSON or Python.")],
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="0 picks a free one. [default: 0]")
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Other than loopback only with --token. [default: 127.0.0.1]")
+    ] = None,
     journal: Annotated[Path | None, typer.Option(help="Keep everything that happens in this file.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="A request without a rule is an error.")] = False,
-    seed: Annotated[int, typer.Option(help="Where ids come from.")] = 0,
+    strict: Annotated[
+        bool | None, typer.Option("--strict", help="A request without a rule is an error.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Where ids come from. [default: 0]")] = None,
     token: Annotated[
         str, typer.Option(envvar="SOUNDSTAGE_TOKEN", help="API key that clients must send.")
     ] = "",
@@ -69,25 +73,21 @@ def serve(
     """Serve a scripted model in the formats of OpenAI, Anthropic and Gemini.
 
     Prints `serving http://127.0.0.1:PORT` once it accepts connections. SIGTERM and Ctrl-C finish what is in
-    flight (within 5 seconds), close the journal and exit with 0.
+    flight, close the journal and exit with 0. What is not given comes from SOUNDSTAGE_... variables,
+    soundstage.toml or [tool.soundstage] in pyproject.toml.
 
-    Example: `soundstage serve --script script.yaml --port 0 --journal run.jsonl`
-
-    Point a client at it:
-
-    - `OPENAI_BASE_URL=http://127.0.0.1:PORT/v1`
-    - `ANTHROPIC_BASE_URL=http://127.0.0.1:PORT`
-    - `GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT`
-
-    Tests in any language ask it what happened, and change the script:
-
-    - `GET /_soundstage/journal?after=N&within=S` waits up to S seconds for what comes after record N
-    - `GET /_soundstage/unused`, `POST /_soundstage/rules`, `POST /_soundstage/reset`
+    Point a client at it: OPENAI_BASE_URL=http://127.0.0.1:PORT/v1, ANTHROPIC_BASE_URL=http://127.0.0.1:PORT,
+    GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT.
     """
+    from soundstage.config import load_settings
     from soundstage.host import ServeOptions
     from soundstage.host import serve as run_server
 
-    options = ServeOptions(script, host, port, journal, strict, seed, token)
+    given = {"port": port, "host": host, "journal": journal and str(journal), "strict": strict, "seed": seed}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    settings = load_settings(Path.cwd(), os.environ, chosen)
+    kept = Path(settings.journal) if settings.journal else None
+    options = ServeOptions(script, settings.host, settings.port, kept, settings.strict, settings.seed, token)
     run_server(options, say=_say, warn=_warn)
 
 

@@ -29,7 +29,15 @@ __all__ = ["PREFIX", "Settings", "load_settings"]
 PREFIX: Final = "SOUNDSTAGE_"
 _DEFAULT: Final = "default"
 # Variables with the same prefix that are no settings: they hold for one machine or one call, and in no file.
-_OTHER_VARIABLES: Final = frozenset({"SOUNDSTAGE_ALLOW_LIVE", "SOUNDSTAGE_CLAUDE", "SOUNDSTAGE_TOKEN"})
+_OTHER_VARIABLES: Final = frozenset(
+    {
+        "SOUNDSTAGE_ALLOW_LIVE",
+        "SOUNDSTAGE_CHROMIUM",
+        "SOUNDSTAGE_CLAUDE",
+        "SOUNDSTAGE_NO_SKIPS",
+        "SOUNDSTAGE_TOKEN",
+    }
+)
 _WORDS: Final = {bool: "true or false", int: "a whole number", str: "text"}
 
 
@@ -43,7 +51,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         strict: a request that no rule answers is an error.
         seed: where ids come from.
         egress: what a test does when its app tries to reach a host outside: `fail`, or `allow` it to try.
-        update: whether stored expectations (snapshots, tapes) are written anew.
         sources: where each value that is not a default comes from; see `source`.
     """
 
@@ -53,7 +60,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = False
     seed: int = 0
     egress: Literal["fail", "allow"] = "fail"
-    update: bool = False
     sources: dict[str, str] = {}
 
     def source(self, name: str) -> str:

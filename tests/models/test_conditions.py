@@ -45,6 +45,8 @@ def holds(request, context=None, **conditions):
         ({"headers": {"x-user": "ann"}}, {"header": {"X-User": "ann"}}, True),
         ({"headers": {"x-user": "bob"}}, {"header": {"x-user": "ann"}}, False),
         ({}, {"header": {"x-user": "ann"}}, False),
+        ({"headers": {"x-user": "ann"}}, {"header": {"x-user": {"equals": None}}}, False),
+        ({}, {"header": {"x-user": {"equals": None}}}, True),
         ({"purpose": "title"}, {"purpose": "title"}, True),
         ({}, {"purpose": "title"}, False),
         ({}, {"purpose": "main"}, True),

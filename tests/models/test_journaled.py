@@ -8,8 +8,26 @@ import pytest
 
 from soundstage.clock import VirtualClock, run
 from soundstage.errors import ConnectionCut, MatchError, NoMatchError, ProviderError, TapeError
-from soundstage.journal import Journal, ModelChunked, ModelFailed, ModelRequested, ModelResponded, Noted
-from soundstage.messages import FinishChunk, ModelResponse, TextChunk, assistant, call, tool
+from soundstage.journal import (
+    Journal,
+    MessageReceived,
+    ModelChunked,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    Noted,
+)
+from soundstage.messages import (
+    Caller,
+    FinishChunk,
+    ModelRequest,
+    ModelResponse,
+    TextChunk,
+    assistant,
+    call,
+    tool,
+    user,
+)
 from soundstage.models import (
     Fault,
     FaultyModel,
@@ -202,3 +220,22 @@ def test_a_wrapper_passes_everything_on(ask):
     script = Script()
     script.queue("hi")
     assert ask(Wrapper(ScriptedModel(script))).text == "hi"
+
+
+def test_a_request_of_a_session_has_the_newest_prompt_on_its_channel_as_its_cause():
+    async def main():
+        journal = Journal()
+        script = Script()
+        script.on(contains="x", times=9).reply("y")
+        model = JournaledModel(ScriptedModel(script), journal)
+        caller = Caller(conversation="session-1")
+        request = ModelRequest(model="m", messages=(user("x"),), caller=caller)
+        journal.append(MessageReceived(text="other", channel="session-2"), source="driver")
+        first = journal.append(MessageReceived(text="x", channel="session-1"), source="driver")
+        await complete(model, request)
+        second = journal.append(MessageReceived(text="x again", channel="session-1"), source="driver")
+        await complete(model, request)
+        return [record.cause for record in journal.read(type=ModelRequested)], [first, second]
+
+    causes, prompts = run(main())
+    assert causes == prompts

@@ -83,6 +83,8 @@ def test_the_example_is_valid_and_loads():
         "rules: [{reply: a, when: {user: 3}}]",
         "rules: [{reply: {text: a, usage: }}]",
         "rules: [{reply: a, when: {user: []}}]",
+        "rules: [{reply: a, when: {user: [1]}}]",
+        "rules: [{reply: a, when: {agent: {not: true}}}]",
         "rules: [{reply: a, when: {user: ''}}]",
         "rules: [{reply: a, when: {user: {some: [a]}}}]",
         "rules: [{reply: a, when: {user: {any: [a], all: [b]}}}]",

@@ -6,7 +6,7 @@ value of each question is worked out at most once per request, and only if some 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -166,7 +166,30 @@ def _whole_name(text: str) -> Matcher:
 
 
 def _name(spec: Any) -> Matcher:
-    return matcher(spec, text=_whole_name)
+    return _on_text(matcher(spec, text=_whole_name))
+
+
+def _text(spec: Any) -> Matcher:
+    return _on_text(matcher(spec))
+
+
+def _on_text(condition: Matcher) -> Matcher:
+    """Refuse what no text can ever equal. `{equals: null}` is a text that is missing."""
+    for part in _leaves(condition):
+        if isinstance(part, Equals) and not isinstance(part.value, str | None):
+            raise MatchError("a text is expected here", seen=part.describe(), hint="write it in quotes")
+    return condition
+
+
+def _leaves(condition: Matcher) -> Iterator[Matcher]:
+    """The conditions that a combined one is made of."""
+    if isinstance(condition, AnyOf | AllOf):
+        for part in condition.parts:
+            yield from _leaves(part)
+    elif isinstance(condition, Not):
+        yield from _leaves(condition.part)
+    else:
+        yield condition
 
 
 def _names(spec: Any) -> Matcher:
@@ -174,13 +197,13 @@ def _names(spec: Any) -> Matcher:
 
 
 def _results(spec: Any) -> Matcher:
-    return _Filled(spec) if isinstance(spec, bool) else _among(spec, matcher)
+    return _Filled(spec) if isinstance(spec, bool) else _among(spec, _text)
 
 
 def _headers(spec: Any) -> Matcher:
     if not isinstance(spec, Mapping) or not spec:
         raise MatchError("headers are given by name", expected='{"x-name": condition}', seen=preview(spec))
-    return Fields({str(name).lower(): matcher(value) for name, value in spec.items()})
+    return Fields({str(name).lower(): _text(value) for name, value in spec.items()})
 
 
 def _tools(spec: Any) -> Matcher:
@@ -193,29 +216,20 @@ def _tools(spec: Any) -> Matcher:
 
 def _number(spec: Any) -> Matcher:
     found = matcher(spec)
-    _check_number(found)
+    for part in _leaves(found):
+        if isinstance(part, Contains | Regex):
+            raise MatchError(
+                "a number is expected here", seen=part.describe(), hint="write it without quotes"
+            )
+        if isinstance(part, Equals) and (type(part.value) is not int or part.value < 1):
+            raise MatchError("numbers count from 1", seen=repr(part.value))
     return found
 
 
-def _check_number(condition: Matcher) -> None:
-    """Refuse what no count can ever equal."""
-    if isinstance(condition, AnyOf | AllOf):
-        for part in condition.parts:
-            _check_number(part)
-    elif isinstance(condition, Not):
-        _check_number(condition.part)
-    elif isinstance(condition, Contains | Regex):
-        raise MatchError(
-            "a number is expected here", seen=condition.describe(), hint="write it without quotes"
-        )
-    elif isinstance(condition, Equals) and (type(condition.value) is not int or condition.value < 1):
-        raise MatchError("numbers count from 1", seen=repr(condition.value))
-
-
 QUESTIONS: Final[dict[str, Question]] = {
-    "system": Question(lambda request, _: request.system_text or None, matcher),
-    "user": Question(lambda request, _: request.last_user_text, matcher),
-    "contains": Question(_everything, matcher),
+    "system": Question(lambda request, _: request.system_text or None, _text),
+    "user": Question(lambda request, _: request.last_user_text, _text),
+    "contains": Question(_everything, _text),
     "agent": Question(lambda request, _: request.caller.agent or None, _name),
     "previous_agent": Question(lambda _, context: context.previous_agent or None, _name),
     "iteration": Question(lambda _, context: context.iteration, _number),

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Final, Literal
 
 from soundstage.errors import ConnectionCut, NoMatchError, ProviderError, ReplayMismatchError, ScriptError
-from soundstage.journal import Journal, ModelChunked, ModelFailed, ModelRequested, ModelResponded
+from soundstage.journal import Journal, MessageReceived, ModelChunked, ModelFailed, ModelRequested, ModelResponded
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ToolCall, respond
 from soundstage.models._protocol import Model, Wrapper, close, kind_of
 
@@ -58,6 +58,8 @@ class JournaledModel(Wrapper):
         # positions of replies that asked for tools: by the id of the call, and the newest of a conversation
         self._asked_by: dict[str, int] = {}
         self._asked_in: dict[str, int] = {}
+        self._prompts: dict[str, int] = {}  # channel -> position of the newest message on it
+        self._looked_at = 0
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The inner model's reply, journaled on the way."""
@@ -76,11 +78,11 @@ class JournaledModel(Wrapper):
                 if type(chunk) is not FinishChunk:
                     append(ModelChunked(chunk=chunk), source=source, cause=position)
                     yield chunk
+            response = respond(chunks)
         except BaseException as error:
             self._failed(error, position)
             await close(stream)
             raise
-        response = respond(chunks)
         done = append(ModelResponded(response=response), source=source, cause=position)
         for part in response.parts:
             if type(part) is ToolCall:
@@ -98,7 +100,16 @@ class JournaledModel(Wrapper):
                 asked = asked or self._asked_in.get(request.caller.conversation, 0)
                 if asked:
                     return asked
-        return working_on.get()
+        return working_on.get() or self._prompted(request.caller.conversation)
+
+    def _prompted(self, conversation: str) -> int | None:
+        """The newest message from a world on the channel of this name; a driver's prompt is on its session's."""
+        if not conversation:
+            return None
+        for record in self.journal.read(self._looked_at, MessageReceived):
+            self._prompts[record.event.channel] = record.position  # type: ignore[attr-defined]
+        self._looked_at = len(self.journal)
+        return self._prompts.get(conversation)
 
     def _failed(self, error: BaseException, position: int) -> None:
         self.journal.append(

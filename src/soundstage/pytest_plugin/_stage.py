@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 import pytest
 
 from soundstage.clock import Clock, IdSource, SystemClock, VirtualClock, run
+from soundstage.config import Settings, load_settings
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.host import App, AppContext, check_end, list_rules
 from soundstage.journal import Journal, Redactor, RunStarted
@@ -45,8 +46,8 @@ class Options(NamedTuple):
     egress: str = "fail"
 
     @classmethod
-    def of(cls, mark: pytest.Mark | None) -> Self:
-        """The options in a mark.
+    def of(cls, mark: pytest.Mark | None, settings: Settings) -> Self:
+        """The options in a mark; what it leaves open is in the settings.
 
         Raises:
             ScriptError: for one that does not exist.
@@ -58,7 +59,7 @@ class Options(NamedTuple):
                 f"the mark `soundstage` has no option {unknown[0]!r}" if unknown else "options are named",
                 expected=", ".join(cls._fields),
             )
-        return cls(**given)
+        return cls(**({"seed": settings.seed, "egress": settings.egress} | given))
 
 
 class Stage:
@@ -88,7 +89,8 @@ class Stage:
     @classmethod
     def for_test(cls, item: pytest.Function) -> Self:
         """The stage that the test's mark and fixtures ask for."""
-        options = Options.of(item.get_closest_marker("soundstage"))
+        settings = load_settings(item.config.rootpath, os.environ)
+        options = Options.of(item.get_closest_marker("soundstage"), settings)
         real = bool(REAL & set(item.fixturenames)) or not inspect.iscoroutinefunction(item.obj)
         chosen = options.clock or ("system" if real else "virtual")
         if chosen not in ("system", "virtual"):
