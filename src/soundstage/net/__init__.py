@@ -1,6 +1,17 @@
-"""The only listening sockets: a loopback HTTP server as a daemon, and a proxy that lets nothing out."""
+"""The only listening sockets: a loopback HTTP and WebSocket server, and a proxy that lets nothing out."""
 
 from soundstage.net._egress import EgressProxy
 from soundstage.net._server import LOOPBACK, Exchange, Handler, HttpRequest, HttpServer
+from soundstage.net._websocket import WebSocket, WebSocketClosed, WebSocketHandler
 
-__all__ = ["LOOPBACK", "EgressProxy", "Exchange", "Handler", "HttpRequest", "HttpServer"]
+__all__ = [
+    "LOOPBACK",
+    "EgressProxy",
+    "Exchange",
+    "Handler",
+    "HttpRequest",
+    "HttpServer",
+    "WebSocket",
+    "WebSocketClosed",
+    "WebSocketHandler",
+]

@@ -12,7 +12,8 @@ and flushes there.
 A client that goes away is noticed while the producer waits: a watcher, started at the first suspension,
 cancels the handler's task. Nothing is left behind, and the server goes on.
 
-Stopping closes the listening socket, lets requests in flight finish for `grace` seconds, then cancels them.
+Stopping closes the listening socket and idle connections. Requests in flight get `grace` seconds in which they
+are finished and clients read what was sent; then what is left is cancelled and broken off.
 """
 
 from __future__ import annotations
@@ -20,16 +21,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import functools
+import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from typing import Any, Final, NamedTuple, TypeVar
 
-from soundstage.errors import EnvironmentProblem, InvalidStateError
+from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal
 from soundstage.lifecycle import Daemon
+from soundstage.net._websocket import WebSocketHandler, serve_websocket
 
 LOOPBACK: Final = "127.0.0.1"
 MAX_BODY: Final = 32 * 1024 * 1024
+MOMENT: Final = 1.0  # seconds for a handler to end once it is cancelled
+FAILED: Final = {"content-type": "text/plain; charset=utf-8", "x-should-retry": "false"}
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 T = TypeVar("T")
 
 
@@ -63,17 +71,22 @@ class Exchange:
         return self._started
 
     async def reply(self, status: int, headers: dict[str, str], body: bytes) -> None:
-        """Answer in one piece."""
-        await self.begin(status, {**headers, "content-length": str(len(body))})
-        self._buffer.append(body)
-        await self.end()
+        """Answer in one piece; see `begin`."""
+        encoded = _encoded({**headers, "content-length": str(len(body))})
+        self._started = True
+        await self._send({"type": "http.response.start", "status": status, "headers": encoded})
+        self._unwatch()
+        self.complete = True
+        await self._send({"type": "http.response.body", "body": body})
 
     async def begin(self, status: int, headers: dict[str, str]) -> None:
-        """Send status and headers; `write` and `end` follow."""
+        """Send status and headers; `write` and `end` follow.
+
+        Raises:
+            ScriptError: for a header that HTTP does not allow; nothing is sent then.
+        """
+        encoded = _encoded(headers)
         self._started = True
-        encoded = [
-            (name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()
-        ]
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})
 
     def write(self, data: bytes) -> None:
@@ -113,6 +126,11 @@ class Exchange:
             except StopAsyncIteration:
                 return
 
+    async def wait(self, step: Awaitable[T]) -> T:
+        """What `step` gives; like `each`, for a single step."""
+        result: T = await _Step(step, self._suspended)
+        return result
+
     async def _suspended(self) -> None:
         if self._watcher is None:
             task = asyncio.current_task()
@@ -123,12 +141,29 @@ class Exchange:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         if handler is not None and not self.complete:
-            handler.cancel()
+            handler.cancel("the client has gone")
 
     def _unwatch(self) -> None:
         if self._watcher is not None:
             self._watcher.cancel()
             self._watcher = None
+
+
+def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    """Headers as they are sent. Of names that differ in case only the last one counts."""
+    encoded: dict[bytes, bytes] = {}
+    for name, value in headers.items():
+        if not value.isprintable() and _CONTROL.search(value):
+            raise ScriptError(f"the value of the header {name!r} holds a control character", seen=repr(value))
+        encoded[_header_name(name)] = value.encode("latin-1", "replace")
+    return list(encoded.items())
+
+
+@functools.lru_cache(maxsize=256)
+def _header_name(name: str) -> bytes:
+    if not _TOKEN.fullmatch(name):
+        raise ScriptError("this is not the name of a header", seen=repr(name))
+    return name.lower().encode()
 
 
 class _Step:
@@ -148,7 +183,7 @@ class _Step:
             return done.value
         try:
             yield from self._suspended().__await__()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  (handed to the step, as below)
             return (yield from _throw(step, error))
         return (yield from _resume(step, waiting))
 
@@ -174,6 +209,29 @@ def _throw(step: Generator[Any, Any, Any], error: BaseException) -> Generator[An
     return (yield from _resume(step, waiting))
 
 
+class _Connections(set[Any]):
+    """The open connections; uvicorn adds and discards them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._empty = asyncio.Event()
+
+    def discard(self, connection: Any) -> None:
+        super().discard(connection)
+        if not self:
+            self._empty.set()
+
+    def remove(self, connection: Any) -> None:
+        """What a WebSocket calls where an HTTP connection calls `discard`."""
+        self.discard(connection)
+
+    async def gone(self) -> None:
+        """Wait until there is none."""
+        if self:
+            self._empty.clear()
+            await self._empty.wait()
+
+
 Handler = Callable[[HttpRequest, Exchange], Awaitable[None]]
 
 
@@ -185,8 +243,9 @@ class HttpServer(Daemon):
         journal: where its status changes go.
         host: an address of this machine; loopback unless given.
         port: 0 picks a free one.
-        grace: seconds that requests in flight get when the server stops.
+        grace: seconds for requests in flight to be finished and read when the server stops.
         name: how messages call it.
+        websocket: serves WebSocket connections; without it they are refused.
 
     Raises:
         EnvironmentProblem: from `start`, if the port is in use.
@@ -201,9 +260,11 @@ class HttpServer(Daemon):
         port: int = 0,
         grace: float = 5.0,
         name: str = "server",
+        websocket: WebSocketHandler | None = None,
     ) -> None:
         super().__init__(name, journal)
         self._handler = handler
+        self._websocket = websocket
         self._host = host
         self._port = port
         self._grace = grace
@@ -232,7 +293,9 @@ class HttpServer(Daemon):
             self._app,
             interface="asgi3",
             http="httptools",
-            ws="none",
+            ws="none" if self._websocket is None else "websockets-sansio",
+            ws_per_message_deflate=False,
+            ws_ping_interval=None,
             lifespan="off",
             log_config=None,
             log_level="critical",
@@ -244,6 +307,7 @@ class HttpServer(Daemon):
         config.load()
         self._uvicorn = uvicorn.Server(config)
         self._uvicorn.lifespan = config.lifespan_class(config)
+        self._uvicorn.server_state.connections = _Connections()
         await self._uvicorn.startup(sockets=[self._socket])
 
     async def _stop(self) -> None:
@@ -252,19 +316,21 @@ class HttpServer(Daemon):
             server.close()
         for connection in list(state.connections):
             connection.shutdown()
-        tasks = set(state.tasks)
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=self._grace)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-        for connection in list(state.connections):
-            connection.transport.abort()
-        if self._socket is not None:
-            self._socket.close()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._grace):
+                    await state.connections.gone()
+            await _cancel(set(state.tasks))
+        finally:
+            for connection in list(state.connections):
+                connection.transport.abort()
+            if self._socket is not None:
+                self._socket.close()
+        await state.connections.gone()
 
     async def _app(self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "websocket" and self._websocket is not None:
+            await serve_websocket(self._websocket, scope, receive, send, self.report_failure)
             return
         request = await _read(scope, receive)
         if request is None:
@@ -274,37 +340,38 @@ class HttpServer(Daemon):
             await self._handler(request, exchange)
         except asyncio.CancelledError:
             exchange._unwatch()  # noqa: SLF001  (one protocol in two classes)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (a bug in a handler is on record and ends its request only)
             exchange._unwatch()  # noqa: SLF001
             self.report_failure(error)
             if not exchange.started:
                 text = f"Soundstage failed to answer: {type(error).__name__}: {error}"
-                await exchange.reply(500, {"content-type": "text/plain; charset=utf-8"}, text.encode())
+                await exchange.reply(500, FAILED, text.encode())
+
+
+async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
+    """End handlers that are late. One that ignores it is left behind, without its connection."""
+    for task in tasks:
+        task.cancel("the server has stopped")
+    if tasks:
+        await asyncio.wait(tasks, timeout=MOMENT)
 
 
 async def _read(scope: Any, receive: Callable[[], Awaitable[Any]]) -> HttpRequest | None:
     """The whole request, or None if the client left before it was sent."""
-    body = b""
-    too_large = False
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        piece = message.get("body", b"")
-        size += len(piece)
-        if size <= MAX_BODY:
-            parts.append(piece)
-        else:
-            too_large = True
-        if not message.get("more_body", False):
-            break
-    body = parts[0] if len(parts) == 1 else b"".join(parts)
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if message.get("more_body", False):
+        pieces = bytearray(body)
+        while message.get("more_body", False):
+            message = await receive()
+            if len(pieces) <= MAX_BODY:
+                pieces += message.get("body", b"")
+        body = bytes(pieces)
+    if message["type"] == "http.disconnect":
+        return None
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    return HttpRequest(
-        scope["method"], scope["path"], scope["query_string"].decode("latin-1"), headers, body, too_large
-    )
+    query = scope["query_string"].decode("latin-1")
+    return HttpRequest(scope["method"], scope["path"], query, headers, body[:MAX_BODY], len(body) > MAX_BODY)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -322,7 +389,5 @@ def _listen(host: str, port: int) -> socket.socket:
             seen=error.strerror or str(error),
             hint="use --port 0 for a free port" if busy else "use 127.0.0.1, or an address of this machine",
         ) from None
-    sock.setblocking(False)
-    with contextlib.suppress(OSError):
-        sock.set_inheritable(False)
+    sock.settimeout(0)
     return sock

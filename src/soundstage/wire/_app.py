@@ -14,6 +14,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable
 from typing import Final
+from urllib.parse import parse_qs
 
 import msgspec
 
@@ -35,7 +36,7 @@ from soundstage.wire import _openai_responses, _side
 from soundstage.wire._anthropic import AnthropicMessages
 from soundstage.wire._callers import with_caller
 from soundstage.wire._codec import Codec, Stamp
-from soundstage.wire._control import Control
+from soundstage.wire._control import Control, scripted_in
 from soundstage.wire._gemini import Gemini
 from soundstage.wire._openai_chat import OpenAIChat
 from soundstage.wire._openai_responses import OpenAIResponses
@@ -46,6 +47,8 @@ CODECS: Final[dict[str, Codec]] = {
 }
 SHOWN_OF_BODY: Final = 2000
 NO_RETRY: Final = {"x-should-retry": "false"}
+TOKEN_HEADERS: Final = ("x-soundstage-token", "x-api-key", "api-key", "x-goog-api-key")
+REQUEST_IDS: Final = {"openai-chat": "x-request-id", "openai-responses": "x-request-id"}
 
 
 class WireApp:
@@ -70,11 +73,13 @@ class WireApp:
     ) -> None:
         self.journal = journal
         self._clock = clock if clock is not None else running_clock()
+        self._epoch = self._clock.wall().timestamp() - self._clock.now()  # Unix time of the clock's zero
         self._ids = ids if ids is not None else IdSource()
         self._token = token
         if token:
             journal.redactor.add(token)
-        identify = getattr(model, "identify", None)
+        scripted = scripted_in(model)
+        identify = scripted.identify if scripted is not None else None
         self._model = JournaledModel(model, journal, source="wire", identify=identify)
         self._control = Control(model, journal)
         self._answered: dict[str, tuple[ModelRequest, ModelResponse]] = {}  # Responses that may be continued
@@ -86,27 +91,28 @@ class WireApp:
             "embed": self._side,
         }
 
+    def close(self) -> None:
+        """End what waits for news, so that the server can stop."""
+        self._control.end_polls()
+
     async def handle(self, request: HttpRequest, exchange: Exchange) -> None:
         """Answer one request."""
         if request.path == "/health":
             await exchange.reply(200, {"content-type": "application/json"}, b'{"status":"ok"}')
             return
         if self._token and not self._authorized(request):
-            await self._refuse(request, exchange, RequestRejected("invalid x-api-key", status=401))
+            wrong = RequestRejected("invalid x-api-key", status=401, code="invalid_api_key")
+            await self._refuse(request, exchange, wrong)
         elif request.path.startswith("/_soundstage/"):
             await self._control.handle(request, exchange)
         else:
             await self._route(request, exchange)
 
     def _authorized(self, request: HttpRequest) -> bool:
-        headers = request.headers
-        given = (
-            headers.get("x-soundstage-token"),
-            headers.get("authorization", "").removeprefix("Bearer "),
-            headers.get("x-api-key"),
-            headers.get("x-goog-api-key"),
-        )
-        return any(value and hmac.compare_digest(value.encode(), self._token.encode()) for value in given)
+        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+        given = [credentials or scheme, *parse_qs(request.query).get("key", ())]
+        given += [request.headers.get(name, "") for name in TOKEN_HEADERS]
+        return any(hmac.compare_digest(value.encode(), self._token.encode()) for value in given)
 
     async def _route(self, request: HttpRequest, exchange: Exchange) -> None:
         found = find_route(request.method, request.path, request.query, request.headers)
@@ -119,31 +125,38 @@ class WireApp:
                 raise RequestRejected("Request exceeds the maximum allowed number of bytes.", status=413)
             await self._kinds[found.kind](request, exchange, found)
         except RequestRejected as error:
-            await self._refuse(request, exchange, error, found.format)
+            if exchange.started:
+                raise
+            await self._refuse(request, exchange, error)
 
-    async def _refuse(
-        self,
-        request: HttpRequest,
-        exchange: Exchange,
-        error: RequestRejected,
-        format: str = "",  # noqa: A002
-    ) -> None:
-        codec = CODECS[format or format_of(request.path)]
+    async def _refuse(self, request: HttpRequest, exchange: Exchange, error: RequestRejected) -> None:
+        found = find_route(request.method, request.path, request.query, request.headers)
+        codec = CODECS[found.format if found is not None else format_of(request.path)]
         fault = codec.fault(error, self._stamp())
+        self._clean_headers(request)  # what is secret in them is known before the body is kept
+        clean = self.journal.redactor.bytes(request.body[: 2 * SHOWN_OF_BODY])
+        shown = clean[:SHOWN_OF_BODY]  # cut off last: no beginning of a secret is left
         self.journal.append(
             RequestRefused(
                 format=codec.name,
                 path=request.path,
                 status=fault.status,
                 message=error.message,
-                body=request.body[:SHOWN_OF_BODY].decode("utf-8", "replace"),
+                body=shown.decode("utf-8", "replace"),
             ),
             source="wire",
         )
         await exchange.reply(fault.status, fault.headers, fault.body)
 
+    def _clean_headers(self, request: HttpRequest) -> dict[str, str]:
+        """The headers without their secrets; the journal's redactor learns these, and a key in the query."""
+        redactor = self.journal.redactor
+        for key in parse_qs(request.query).get("key", ()) if request.query else ():
+            redactor.add(key)
+        return redactor.headers(request.headers)
+
     def _stamp(self) -> Stamp:
-        return Stamp(self._ids.draw(), int(self._clock.wall().timestamp()))
+        return Stamp(self._ids.draw(), int(self._epoch + self._clock.now()))
 
     async def _side(self, request: HttpRequest, exchange: Exchange, found: Found) -> None:
         """What no model answers: counts, lists, embeddings."""
@@ -154,7 +167,7 @@ class WireApp:
     async def _generate(self, request: HttpRequest, exchange: Exchange, found: Found) -> None:
         codec = CODECS[found.format]
         asked = codec.decode(request.body, found.parameters)
-        asked = self._continued(with_caller(asked, self.journal.redactor.headers(request.headers)))
+        asked = self._continued(with_caller(asked, self._clean_headers(request)))
         stamp = self._stamp()
         try:
             if asked.stream:
@@ -205,7 +218,8 @@ class WireApp:
         garbage = [chunk.data for chunk in chunks if isinstance(chunk, GarbledChunk)]
         if garbage:
             body = body[: len(body) // 2] + b"".join(garbage)
-        headers = {"content-type": "application/json", "request-id": f"req_{stamp.id}", **response.headers}
+        request_id = REQUEST_IDS.get(codec.name, "request-id")
+        headers = {"content-type": "application/json", request_id: f"req_{stamp.id}", **response.headers}
         if cut:
             await exchange.begin(200, {**headers, "content-length": str(len(body))})
             exchange.write(body[: len(body) // 2])
@@ -219,7 +233,7 @@ class WireApp:
         headers = {
             "content-type": getattr(encoder, "stream_type", codec.stream_type),
             "cache-control": "no-cache",
-            "request-id": f"req_{stamp.id}",
+            REQUEST_IDS.get(codec.name, "request-id"): f"req_{stamp.id}",
         }
         chunks: list[ModelChunk] = []
         try:

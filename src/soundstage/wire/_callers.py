@@ -5,13 +5,15 @@ sub-agent in headers; other CLIs name a session or a thread; the Responses forma
 What no header says, the script's `agents` rules decide later.
 
 Side requests are told apart here too: requests that a client makes beside the agent's own steps. They are
-recognised by what those clients really send (measured on the pinned CLI version, see docs/ARCHITECTURE.md).
+recognised by what those clients really send (measured on the pinned CLI version, see docs/ARCHITECTURE.md),
+and those of Claude Code only if it says that it asks: any other app may well let its user say "Hi".
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,16 +24,22 @@ CONVERSATION_HEADER: Final = "x-soundstage-conversation"
 PHASE_HEADER: Final = "x-soundstage-phase"
 PURPOSE_HEADER: Final = "x-soundstage-purpose"
 
+_CLAUDE_CODE: Final = "x-claude-code-session-id"
 _CONVERSATION_HEADERS: Final = (
     CONVERSATION_HEADER,
-    "x-claude-code-session-id",
+    _CLAUDE_CODE,
     "session-id",
     "session_id",
     "x-session-id",
     "thread-id",
 )
+_NAMING: Final = frozenset(_CONVERSATION_HEADERS)
 _SUBAGENT: Final = "x-claude-code-agent-id"
 _PARENT: Final = "x-claude-code-parent-agent-id"
+_TITLE: Final = re.compile(
+    r"\btitle generator\b"
+    r"|\bgenerate an? [^.\n]{0,60}\btitle\b[^.\n]{0,80}\b(?:conversation|session|thread|chat)\b"
+)
 
 
 def _is_probe(request: ModelRequest, asked: str) -> bool:
@@ -42,23 +50,31 @@ def _is_search(request: ModelRequest, asked: str) -> bool:
     return asked.startswith("Perform a web search for the query:") and len(request.tools) == 1
 
 
-def _is_summary(request: ModelRequest, asked: str) -> bool:
+def _is_summary(_: ModelRequest, asked: str) -> bool:
     return asked.startswith("CRITICAL: Respond with TEXT ONLY")
 
 
-def _is_title(request: ModelRequest, asked: str) -> bool:
+def _is_title(request: ModelRequest, _: str) -> bool:
     if request.tools:
         return False
     system = request.system_text.lower()
-    return "title" in system and ("generate" in system or "title generator" in system)
+    return "title" in system and _TITLE.search(system) is not None
 
 
-PURPOSES: Final[tuple[tuple[str, Callable[[ModelRequest, str], bool]], ...]] = (
-    ("probe", _is_probe),
-    ("web_search", _is_search),
-    ("summary", _is_summary),
-    ("title", _is_title),
-)  # name, and whether a request is one, given its last user text
+class Purpose(NamedTuple):
+    """A kind of side request: its name, a header of its client, and a test that also gets the last user text."""
+
+    name: str
+    header: str
+    fits: Callable[[ModelRequest, str], bool]
+
+
+PURPOSES: Final = (
+    Purpose("probe", _CLAUDE_CODE, _is_probe),
+    Purpose("web_search", _CLAUDE_CODE, _is_search),
+    Purpose("summary", _CLAUDE_CODE, _is_summary),
+    Purpose("title", "", _is_title),
+)
 
 
 def with_caller(request: ModelRequest, headers: dict[str, str]) -> ModelRequest:
@@ -76,22 +92,23 @@ def with_caller(request: ModelRequest, headers: dict[str, str]) -> ModelRequest:
         phase=headers.get(PHASE_HEADER, ""),
         headers=headers,
     )
-    purpose = headers.get(PURPOSE_HEADER) or _purpose(request)
+    purpose = headers.get(PURPOSE_HEADER) or _purpose(request, headers)
     return msgspec.structs.replace(request, caller=caller, purpose=purpose)
 
 
-def _purpose(request: ModelRequest) -> str:
+def _purpose(request: ModelRequest, headers: Mapping[str, str]) -> str:
     asked = request.last_user_text or ""
-    for name, fits in PURPOSES:
-        if fits(request, asked):
+    for name, header, fits in PURPOSES:
+        if (not header or header in headers) and fits(request, asked):
             return name
     return "main"
 
 
 def _conversation(request: ModelRequest, headers: Mapping[str, str]) -> str:
-    for name in _CONVERSATION_HEADERS:
-        if named := headers.get(name):
-            return named
+    if not _NAMING.isdisjoint(headers):
+        for name in _CONVERSATION_HEADERS:
+            if named := headers.get(name):
+                return named
     conversation = request.settings.get("conversation")
     if isinstance(conversation, Mapping):
         conversation = conversation.get("id")

@@ -11,13 +11,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from soundstage.errors import ScriptError, ScriptLoadError, SoundstageError
-from soundstage.journal import Journal, Noted, encode_record
-from soundstage.models import Model, ScriptedModel, load_rules
+from soundstage.journal import Event, Journal, Noted, encode_record
+from soundstage.models import Model, ScriptedModel, Wrapper, load_rules
 from soundstage.net import Exchange, HttpRequest
 from soundstage.wire._sse import encode_json
 
@@ -26,12 +28,20 @@ LINES: Final = {"content-type": "application/x-ndjson"}
 LONGEST_WAIT: Final = 60.0
 
 
+def scripted_in(model: Model) -> ScriptedModel | None:
+    """The scripted model in `model`: itself, or what wrappers stand around."""
+    while isinstance(model, Wrapper):
+        model = model.inner
+    return model if isinstance(model, ScriptedModel) else None
+
+
 class Control:
     """Handles requests under `/_soundstage/`."""
 
     def __init__(self, model: Model, journal: Journal) -> None:
         self._model = model
         self._journal = journal
+        self._polls: set[asyncio.Timeout] = set()
         self._table: dict[tuple[str, str], Callable[[HttpRequest, Exchange], Awaitable[None]]] = {
             ("GET", "journal"): self._records,
             ("GET", "unused"): self._unused,
@@ -48,34 +58,46 @@ class Control:
                 exchange, 404, f"no such endpoint: {request.method} {request.path}; there are: {known}"
             )
             return
+        if request.too_large:
+            await _error(exchange, 413, "the body is too large")
+            return
         try:
             await action(request, exchange)
         except (SoundstageError, ValueError) as error:
             await _error(exchange, 400, str(error))
 
     async def _records(self, request: HttpRequest, exchange: Exchange) -> None:
-        query = parse_qs(request.query)
-        after = int(query.get("after", ["0"])[0])
-        within = min(float(query.get("within", ["0"])[0]), LONGEST_WAIT)
+        query = parse_qs(request.query, keep_blank_values=True)
+        after = int(_number(query, "after", whole=True))
+        within = min(_number(query, "within"), LONGEST_WAIT)
         if within > 0 and len(self._journal) <= after:
-            await self._next(after, within)
-        redact = self._journal.redactor.bytes
+            await self._next(exchange, after, within)
+        redact = self._journal.redactor.json
         lines = [redact(encode_record(record)) + b"\n" for record in self._journal.read(after)]
         await exchange.reply(200, LINES, b"".join(lines))
 
-    async def _next(self, after: int, within: float) -> None:
+    async def _next(self, exchange: Exchange, after: int, within: float) -> None:
         """Wait for a record after `after`; coming back without one is no mistake."""
-        try:
-            async with asyncio.timeout(within):
-                async for _ in self._journal.tail(after):
-                    return
-        except TimeoutError:
-            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within) as limit:
+                self._polls.add(limit)
+                try:
+                    await exchange.wait(self._journal.wait_for(Event, within=LONGEST_WAIT, after=after))
+                finally:
+                    self._polls.discard(limit)
+
+    def end_polls(self) -> None:
+        """Let nobody wait any longer: the server is about to stop."""
+        for limit in self._polls:
+            if not limit.expired():
+                limit.reschedule(0)
 
     def _scripted(self) -> ScriptedModel:
-        if isinstance(self._model, ScriptedModel):
-            return self._model
-        raise ScriptError("this server has no script", seen=f"it answers from a {type(self._model).__name__}")
+        scripted = scripted_in(self._model)
+        if scripted is None:
+            kind = type(self._model).__name__
+            raise ScriptError("this server has no script", seen=f"it answers from a {kind}")
+        return scripted
 
     async def _unused(self, request: HttpRequest, exchange: Exchange) -> None:
         rules = [
@@ -87,7 +109,7 @@ class Control:
     async def _rules(self, request: HttpRequest, exchange: Exchange) -> None:
         script = self._scripted().script
         try:
-            added = load_rules(script, request.body.decode(), source="request")
+            added = load_rules(script, _text(request.body), source="request")
         except ScriptLoadError as error:
             problems = [problem._asdict() for problem in error.problems]
             await exchange.reply(400, JSON, encode_json({"error": str(error), "problems": problems}))
@@ -99,6 +121,30 @@ class Control:
         self._scripted().reset()
         self._journal.append(Noted(text="script reset"), source="wire")
         await _json(exchange, {"reset": True})
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise ScriptError("rules are YAML or JSON in UTF-8", seen=str(error)) from None
+
+
+def _number(query: dict[str, list[str]], name: str, *, whole: bool = False) -> float:
+    """The number `name` of a query; 0 if it is not there.
+
+    Raises:
+        ValueError: if it is no such number.
+    """
+    given = query.get(name, ["0"])[-1]
+    try:
+        value = int(given) if whole else float(given)
+    except ValueError:
+        value = math.nan
+    if not value >= 0:
+        wanted = "a position: a whole number from 0" if whole else "a number of seconds from 0"
+        raise ValueError(f"`{name}` is {wanted}; got {given!r}")
+    return value
 
 
 async def _json(exchange: Exchange, value: Any) -> None:

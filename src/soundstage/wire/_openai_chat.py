@@ -80,7 +80,7 @@ class OpenAIChat:
             raise _openai.wrong_type("messages", "an array of objects", messages)
         if not messages:
             raise _empty("messages")
-        decoded = tuple(_message(number, message) for number, message in enumerate(messages))
+        decoded = tuple([_message(number, message) for number, message in enumerate(messages)])
         _check_tool_order(decoded)
         return ModelRequest(
             model=model,
@@ -93,18 +93,7 @@ class OpenAIChat:
 
     def encode(self, response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
         """See `Codec.encode`."""
-        calls = response.tool_calls
-        content = response.text or (None if calls else "")
-        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
-        if calls:
-            custom = _openai.custom_tools(request.tools)
-            message["tool_calls"] = [_call(call, custom=call.name in custom) for call in calls]
-        thinking = "".join(part.text for part in response.parts if isinstance(part, Thinking))
-        if thinking:
-            message["reasoning_content"] = thinking
-        for part in response.parts:
-            if isinstance(part, Opaque):
-                message |= _opaque_fields(part)
+        message = _answer(response.parts, request.tools)
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[response.finish]}
         return _sse.encode_json(
             {
@@ -143,11 +132,12 @@ class _ChatEncoder:
         self._with_usage = isinstance(options, dict) and options.get("include_usage") is True
         self._custom = _openai.custom_tools(request.tools)
         self._calls: dict[int, tuple[int, bool]] = {}  # block index -> index of the tool call, whether custom
-        self._usage_field = b',"usage":null}' if self._with_usage else b"}"
+        self._before = self._head + b',"choices":[{"index":0,"delta":'
+        self._after = b"}]" + (b',"usage":null}' if self._with_usage else b"}") + b"\n\n"
 
-    def _choice(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
-        choice = _sse.encode_json({"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish})
-        return self._head + b',"choices":[' + choice + b"]" + self._usage_field + b"\n\n"
+    def _choice(self, delta: dict[str, Any], finish: bytes = b"null") -> bytes:
+        encoded = _sse.encode_json(delta)
+        return b"".join((self._before, encoded, b',"logprobs":null,"finish_reason":', finish, self._after))
 
     def begin(self) -> bytes:
         return self._choice({"role": "assistant", "content": "", "refusal": None})
@@ -174,7 +164,7 @@ class _ChatEncoder:
         return {"index": number, "id": chunk.id, "type": key, key: content}
 
     def finish(self, finish: FinishChunk) -> bytes:
-        last = self._choice({}, FINISH[finish.finish])
+        last = self._choice({}, _sse.encode_json(FINISH[finish.finish]))
         if self._with_usage:
             usage = _sse.encode_json(_usage(finish.usage))
             last += self._head + b',"choices":[],"usage":' + usage + b"}\n\n"
@@ -304,7 +294,8 @@ def _check_tool_order(messages: tuple[Message, ...]) -> None:
             open_calls.discard(call_id)
             continue
         _all_answered(open_calls, number)
-        open_calls = {part.id for part in message.parts if isinstance(part, ToolCall)}
+        if message.role == "assistant":
+            open_calls = {part.id for part in message.parts if isinstance(part, ToolCall)}
     _all_answered(open_calls, len(messages))
 
 
@@ -346,6 +337,33 @@ def _tool(where: str, given: Any) -> ToolDefinition:
 def _opaque_fields(part: Opaque | OpaqueChunk) -> dict[str, Any]:
     fields = part.data if isinstance(part.data, dict) else {part.type: part.data}
     return {key: value for key, value in fields.items() if key != "type"}
+
+
+def _answer(parts: tuple[Part, ...], tools: tuple[ToolDefinition, ...]) -> dict[str, Any]:
+    """The assistant message that holds `parts`."""
+    text = thinking = ""
+    calls: list[ToolCall] = []
+    more: dict[str, Any] = {}
+    for part in parts:
+        if isinstance(part, Text):
+            text += part.text
+        elif isinstance(part, ToolCall):
+            calls.append(part)
+        elif isinstance(part, Thinking):
+            thinking += part.text
+        elif isinstance(part, Opaque):
+            more |= _opaque_fields(part)
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": text or (None if calls else ""),
+        "refusal": None,
+    }
+    if calls:
+        custom = _openai.custom_tools(tools)
+        message["tool_calls"] = [_call(call, custom=call.name in custom) for call in calls]
+    if thinking:
+        message["reasoning_content"] = thinking
+    return message | more if more else message
 
 
 def _call(call: ToolCall, *, custom: bool) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 Kind = Literal["generate", "count", "models", "model", "embed"]
 
@@ -48,12 +48,13 @@ ROUTES: Final = (
     _route("GET", r"/v1(?:beta|alpha)/models", "gemini", "models"),
     _route("GET", r"/v1(?:beta|alpha)/models/(?P<model>.+)", "gemini", "model"),
 )
+_PATH_ONLY: Final = frozenset({"model", "call", "stream"})
 _EXACT: Final = {
-    ("POST", path): Found(format, kind, {})
-    for path, format, kind in (  # noqa: A001
-        ("/v1/chat/completions", "openai-chat", "generate"),
-        ("/v1/responses", "openai-responses", "generate"),
-        ("/v1/messages", "anthropic", "generate"),
+    ("POST", path): Found(format, "generate", {})
+    for path, format in (  # noqa: A001
+        ("/v1/chat/completions", "openai-chat"),
+        ("/v1/responses", "openai-responses"),
+        ("/v1/messages", "anthropic"),
     )
 }
 
@@ -70,7 +71,7 @@ def find_route(method: str, path: str, query: str, headers: Mapping[str, str] | 
 
     Args:
         method: of the request.
-        path: without the query.
+        path: without the query, percent-decoded.
         query: as it came.
         headers: of the request, names in lower case.
     """
@@ -82,8 +83,8 @@ def find_route(method: str, path: str, query: str, headers: Mapping[str, str] | 
         found = route.path.fullmatch(path) if route.method == method else None
         if found is None:
             continue
-        parameters = dict(parse_qsl(query))
-        parameters.update({name: unquote(value) for name, value in found.groupdict().items() if value})
+        parameters = {name: value for name, value in parse_qsl(query) if name not in _PATH_ONLY}
+        parameters.update({name: value for name, value in found.groupdict().items() if value})
         if parameters.get("call") == "streamGenerateContent":
             parameters["stream"] = "true"
         listed = route.kind in ("models", "model") and route.format == "openai-chat"

@@ -57,6 +57,10 @@ class ModelServer(HttpServer):
         self.app = WireApp(model, journal, clock=clock, ids=ids, token=token)
         super().__init__(self.app.handle, journal, host=host, port=port, name="model-server")
 
+    async def _stop(self) -> None:
+        self.app.close()
+        await super()._stop()
+
     @property
     def openai_url(self) -> str:
         """`base_url` for the `openai` package."""

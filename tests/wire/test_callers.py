@@ -1,0 +1,199 @@
+"""Who asks: read from headers and from what known clients send, and nothing guessed about others."""
+
+from __future__ import annotations
+
+import pytest
+
+from soundstage.journal import ModelRequested
+from soundstage.messages import Caller, Message, ModelRequest, ToolDefinition, system, user
+from soundstage.models import Script
+from soundstage.wire._callers import with_caller
+from support.wires import WIRES, run, serving
+
+SEARCH = ToolDefinition(name="web_search")
+CLAUDE_CODE = {"x-claude-code-session-id": "s1"}
+SUMMARY = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."
+
+
+def request(*messages: Message, **fields) -> ModelRequest:
+    return ModelRequest(model="m", messages=messages or (user("hello"),), **fields)
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, Caller()),
+        ({"x-soundstage-agent": "executor"}, Caller(agent="executor")),
+        ({"x-soundstage-conversation": "c1"}, Caller(conversation="c1")),
+        ({"x-soundstage-phase": "planning"}, Caller(phase="planning")),
+        (CLAUDE_CODE, Caller(conversation="s1")),
+        (
+            {**CLAUDE_CODE, "x-claude-code-agent-id": "a7"},
+            Caller(agent="subagent-a7", conversation="s1"),
+        ),
+        (
+            {"x-claude-code-agent-id": "a8", "x-claude-code-parent-agent-id": "a7"},
+            Caller(agent="subagent-a8", parent="a7"),
+        ),
+        ({"x-claude-code-agent-id": "a7", "x-soundstage-agent": "coder"}, Caller(agent="coder")),
+        ({"x-soundstage-agent": "", "x-claude-code-agent-id": "a7"}, Caller(agent="subagent-a7")),
+        ({"session-id": "codex-1", "thread-id": "t"}, Caller(conversation="codex-1")),
+        ({"session_id": "codex-2"}, Caller(conversation="codex-2")),
+        ({"x-session-id": "opencode"}, Caller(conversation="opencode")),
+        ({"thread-id": "t"}, Caller(conversation="t")),
+        ({"x-session-id": "theirs", "x-soundstage-conversation": "ours"}, Caller(conversation="ours")),
+    ],
+)
+def test_headers_say_who_asks(headers, expected):
+    caller = with_caller(request(), headers).caller
+    assert (caller.agent, caller.conversation) == (expected.agent, expected.conversation)
+    assert (caller.parent, caller.phase) == (expected.parent, expected.phase)
+    assert caller.headers == headers
+
+
+@pytest.mark.parametrize(
+    ("settings", "conversation"),
+    [
+        ({"conversation": "conv_1"}, "conv_1"),
+        ({"conversation": {"id": "conv_2"}}, "conv_2"),
+        ({"conversation": {"name": "x"}}, ""),
+        ({"conversation": 5}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_responses_format_may_name_the_conversation(settings, conversation):
+    assert with_caller(request(settings=settings), {}).caller.conversation == conversation
+    named = with_caller(request(settings=settings), {"x-session-id": "s"})
+    assert named.caller.conversation == "s"
+
+
+@pytest.mark.parametrize(
+    ("purpose", "made"),
+    [
+        ("probe", request(user("Hi"))),
+        ("web_search", request(user("Perform a web search for the query: drums"), tools=(SEARCH,))),
+        ("summary", request(user(SUMMARY), tools=(SEARCH, SEARCH))),
+    ],
+)
+def test_what_claude_code_asks_beside_its_steps_is_known_and_only_if_it_asks(purpose, made):
+    assert with_caller(made, CLAUDE_CODE).purpose == purpose
+    assert with_caller(made, {}).purpose == "main"
+    assert with_caller(made, {"user-agent": "my-app/1.0"}).purpose == "main"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "You are a title generator. You output ONLY a thread title. Nothing else.",
+        "Generate a concise, sentence-case title (3-7 words) that captures the topic of this coding session.",
+        "You will generate a short title based on the first message a user begins a conversation with",
+    ],
+)
+def test_a_request_for_a_title_is_a_side_request_of_any_client(prompt):
+    made = request(system(prompt), user("drums"))
+    assert with_caller(made, {}).purpose == "title"
+    assert with_caller(request(*made.messages, tools=(SEARCH,)), {}).purpose == "main"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        request(system("You generate blog posts. Each has a title and three paragraphs."), user("drums")),
+        request(system("Generate a title. Then write the article."), user("drums")),
+        request(system("The title of the book is 'Generators'."), user("drums")),
+        request(user("Hi there")),
+        request(user("Hi"), tools=(SEARCH,)),
+        request(user("generate a title for this conversation")),
+    ],
+)
+def test_an_app_that_only_looks_like_it_makes_steps(made):
+    assert with_caller(made, {}).purpose == "main"
+    assert with_caller(made, CLAUDE_CODE).purpose == "main"
+
+
+def test_a_header_says_the_purpose_outright():
+    assert with_caller(request(), {"x-soundstage-purpose": "summary"}).purpose == "summary"
+    assert with_caller(request(user("Hi")), {**CLAUDE_CODE, "x-soundstage-purpose": "main"}).purpose == "main"
+
+
+@pytest.fixture(params=WIRES)
+def wire(request):
+    return WIRES[request.param]
+
+
+def test_identify_rules_tell_agents_apart_where_headers_do_not(wire):
+    script = Script(strict=True)
+    script.agent("planner", system="/you are the planner/i", phase="/Phase: (\\w+)/")
+    script.agent("executor", system="You are the executor")
+    script.on(agent="planner", phase="design").reply("a plan")
+    script.on(agent="executor", previous_agent="planner").reply("done")
+
+    async def main():
+        async with serving(script) as served:
+            assert await served.text(wire, system="You are the planner. Phase: design") == "a plan"
+            assert await served.text(wire, system="You are the executor.") == "done"
+            callers = [event.request.caller for event in served.events(ModelRequested)]
+            assert [(caller.agent, caller.phase) for caller in callers] == [
+                ("planner", "design"),
+                ("executor", ""),
+            ]
+
+    run(main())
+
+
+def test_a_header_of_ours_wins_over_identify_rules_and_they_over_a_mere_number(wire):
+    script = Script(strict=True)
+    script.agent("executor", system="You are the executor")
+    script.on(agent="other").reply("by header")
+    script.on(agent="executor").reply("by rule")
+    prompt = {"system": "You are the executor."}
+
+    async def main():
+        async with serving(script) as served:
+            ours = {"x-soundstage-agent": "other"}
+            assert await served.text(wire, headers=ours, **prompt) == "by header"
+            theirs = {"x-claude-code-agent-id": "a7"}
+            assert await served.text(wire, headers=theirs, **prompt) == "by rule"
+
+    run(main())
+
+
+def test_sub_agents_of_one_session_have_counters_of_their_own(wire):
+    script = Script(strict=True)
+    script.on(agent="subagent-a", iteration=1).reply("a1")
+    script.on(agent="subagent-a", iteration=2).reply("a2")
+    script.on(agent="subagent-b", iteration=1).reply("b1")
+    script.on(iteration=1).reply("main 1")
+
+    async def main():
+        async with serving(script) as served:
+            texts = []
+            for agent in ("a", "", "b", "a"):
+                headers = {**CLAUDE_CODE, **({"x-claude-code-agent-id": agent} if agent else {})}
+                texts.append(await served.text(wire, headers=headers))
+            assert texts == ["a1", "main 1", "b1", "a2"]
+
+    run(main())
+
+
+def test_secrets_in_headers_are_not_in_the_journal(wire):
+    secrets = {
+        "authorization": "Bearer planted-secret-1",
+        "x-api-key": "planted-secret-2",
+        "x-goog-api-key": "planted-secret-3",
+        "api-key": "planted-secret-4",
+        "cookie": "session=planted-secret-5-which-is-long",
+    }
+
+    async def main():
+        script = Script()
+        script.on(user="hello").reply("hi")
+        async with serving(script) as served:
+            await served.text(wire, headers={**secrets, "x-team": "blue"})
+            [event] = served.events(ModelRequested)
+            assert "planted" not in str(event)
+            assert event.request.caller.headers["x-team"] == "blue"
+            shown = await served.http.get("/_soundstage/journal")
+            assert "planted" not in shown.text
+
+    run(main())

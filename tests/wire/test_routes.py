@@ -1,0 +1,140 @@
+"""Paths: which codec, which kind of answer, and what path and query say."""
+
+from __future__ import annotations
+
+import pytest
+
+from soundstage.wire import CODECS
+from soundstage.wire._routes import ROUTES, Found, find_route, format_of
+
+CHAT = Found("openai-chat", "generate", {})
+RESPONSES = Found("openai-responses", "generate", {})
+MESSAGES = Found("anthropic", "generate", {})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "found"),
+    [
+        ("POST", "/v1/chat/completions", "", CHAT),
+        ("POST", "/chat/completions", "", CHAT),
+        ("POST", "/v1/responses", "", RESPONSES),
+        ("POST", "/responses", "", RESPONSES),
+        ("POST", "/v1/messages", "", MESSAGES),
+        ("POST", "/messages", "", MESSAGES),
+        ("POST", "/v1/messages", "beta=true", Found("anthropic", "generate", {"beta": "true"})),
+        ("POST", "/v1/messages/count_tokens", "", Found("anthropic", "count", {})),
+        (
+            "POST",
+            "/openai/deployments/gpt-4o/chat/completions",
+            "api-version=2024-10-21",
+            Found("openai-chat", "generate", {"api-version": "2024-10-21", "model": "gpt-4o"}),
+        ),
+        (
+            "POST",
+            "/v1beta/models/gemini-2.5-pro:generateContent",
+            "",
+            Found("gemini", "generate", {"model": "gemini-2.5-pro", "call": "generateContent"}),
+        ),
+        (
+            "POST",
+            "/v1beta/models/g:streamGenerateContent",
+            "alt=sse",
+            Found(
+                "gemini",
+                "generate",
+                {"model": "g", "call": "streamGenerateContent", "stream": "true", "alt": "sse"},
+            ),
+        ),
+        (
+            "POST",
+            "/v1/tunedModels/mine:generateContent",
+            "",
+            Found("gemini", "generate", {"model": "mine", "call": "generateContent"}),
+        ),
+        ("POST", "/v1alpha/models/g:countTokens", "", Found("gemini", "count", {"model": "g"})),
+        (
+            "POST",
+            "/v1beta/models/g:batchEmbedContents",
+            "",
+            Found("gemini", "embed", {"model": "g", "call": "batchEmbedContents"}),
+        ),
+        ("POST", "/v1/embeddings", "", Found("openai-chat", "embed", {})),
+        ("GET", "/v1/models", "", Found("openai-chat", "models", {})),
+        ("GET", "/models/gpt-4o", "", Found("openai-chat", "model", {"model": "gpt-4o"})),
+        ("GET", "/v1/models/ft:gpt/a", "", Found("openai-chat", "model", {"model": "ft:gpt/a"})),
+        ("GET", "/v1beta/models", "pageSize=5", Found("gemini", "models", {"pageSize": "5"})),
+        ("GET", "/v1beta/models/g", "", Found("gemini", "model", {"model": "g"})),
+    ],
+)
+def test_paths_of_the_providers(method, path, query, found):
+    assert find_route(method, path, query) == found
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/chat/completions"),
+        ("HEAD", "/v1/models"),
+        ("POST", "/v1/models"),
+        ("POST", "/v2/messages"),
+        ("POST", "/v1/messages/"),
+        ("POST", "/v1/messages/batches"),
+        ("POST", "//v1/messages"),
+        ("POST", "/v1beta/models/g:unheardOf"),
+        ("POST", "/v1beta/models/:generateContent"),
+        ("POST", "/openai/deployments//chat/completions"),
+        ("GET", "/v1/models/"),
+        ("POST", "/"),
+        ("POST", ""),
+    ],
+)
+def test_other_paths_are_nobodys(method, path):
+    assert find_route(method, path, "") is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "name"),
+    [
+        ({}, "openai-chat"),
+        ({"authorization": "Bearer k"}, "openai-chat"),
+        ({"anthropic-version": "2023-06-01", "x-api-key": "k"}, "anthropic"),
+        ({"x-goog-api-client": "genai"}, "gemini"),
+        ({"x-goog-api-key": "k"}, "gemini"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/m"])
+def test_the_client_decides_whose_list_of_models_it_is(headers, name, path):
+    found = find_route("GET", path, "", headers)
+    assert found is not None
+    assert found.format == name
+
+
+def test_a_query_cannot_say_what_only_the_path_says():
+    found = find_route("POST", "/v1beta/models/g:generateContent", "stream=true&call=x&model=other")
+    assert found == Found("gemini", "generate", {"model": "g", "call": "generateContent"})
+
+
+def test_a_path_is_not_decoded_twice():
+    """The server has decoded `%2541` to `%41`, and that is the name."""
+    found = find_route("GET", "/v1/models/100%41", "")
+    assert found is not None
+    assert found.parameters == {"model": "100%41"}
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1beta/files", "gemini"),
+        ("/v1alpha/models/g:unheardOf", "gemini"),
+        ("/v1/messages/batches", "anthropic"),
+        ("/messages/x", "anthropic"),
+        ("/v1/nothing", "openai-chat"),
+        ("/", "openai-chat"),
+    ],
+)
+def test_an_unknown_path_gets_the_shape_of_the_nearest_provider(path, name):
+    assert format_of(path) == name
+
+
+def test_every_route_leads_to_a_codec():
+    assert {route.format for route in ROUTES} == set(CODECS)
