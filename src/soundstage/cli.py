@@ -54,7 +54,9 @@ def demo(
 
 @app.command()
 def serve(
-    script: Annotated[Path, typer.Option(help="What the model says: YAML, JSON or Python.")],
+    script: Annotated[
+        Path, typer.Option(exists=True, dir_okay=False, help="What the model says: YAML, JSON or Python.")
+    ],
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="0 picks a free one. [default: 0]")
     ] = None,
@@ -73,11 +75,23 @@ def serve(
     """Serve a scripted model in the formats of OpenAI, Anthropic and Gemini.
 
     Prints `serving http://127.0.0.1:PORT` once it accepts connections. SIGTERM and Ctrl-C finish what is in
-    flight, close the journal and exit with 0. What is not given comes from SOUNDSTAGE_... variables,
-    soundstage.toml or [tool.soundstage] in pyproject.toml.
+    flight (within 5 seconds), close the journal and exit with 0.
 
-    Point a client at it: OPENAI_BASE_URL=http://127.0.0.1:PORT/v1, ANTHROPIC_BASE_URL=http://127.0.0.1:PORT,
-    GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT.
+    Example: `soundstage serve --script script.yaml --journal run.jsonl`
+
+    What is not given comes from variables such as `SOUNDSTAGE_PORT`, from `soundstage.toml`, or from
+    `[tool.soundstage]` in `pyproject.toml`.
+
+    Point a client at it:
+
+    - `OPENAI_BASE_URL=http://127.0.0.1:PORT/v1`
+    - `ANTHROPIC_BASE_URL=http://127.0.0.1:PORT`
+    - `GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:PORT`
+
+    Tests in any language ask it what happened, and change the script:
+
+    - `GET /_soundstage/journal?after=N&within=S` waits up to S seconds for what comes after record N
+    - `GET /_soundstage/unused`, `POST /_soundstage/rules`, `POST /_soundstage/reset`
     """
     from soundstage.config import load_settings
     from soundstage.host import ServeOptions

@@ -297,6 +297,31 @@ def test_a_journal_is_continued(tmp_path, script):
     assert [type(record.event) for record in records].count(RunFinished) == 2
 
 
+def test_settings_reach_the_server_and_the_command_line_wins(tmp_path, script):
+    path = script(GOOD)
+    (tmp_path / "soundstage.toml").write_text('strict = true\nseed = 5\njournal = "kept/run.jsonl"\n')
+    other = {**ASK, "messages": [{"role": "user", "content": "something else"}]}
+
+    async def main():
+        async with serving(tmp_path, "--script", path, "--seed", "6", SOUNDSTAGE_STRICT="false") as (
+            server,
+            http,
+        ):
+            assert text_of(await http.post(CHAT, json=other)) == "nothing scripted for that"
+            await server.end()
+
+    run(main())
+    assert read_journal(tmp_path / "kept" / "run.jsonl")[0].event.seed == 6
+
+
+def test_a_wrong_setting_is_exit_code_2_that_names_its_file(soundstage, script, tmp_path):
+    (tmp_path / "soundstage.toml").write_text("sed = 5\n")
+    done = soundstage("serve", "--script", script(GOOD))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "soundstage.toml: there is no setting 'sed'" in done.stderr
+    assert "write 'seed'" in done.stderr
+
+
 # --- check
 
 
@@ -407,7 +432,15 @@ def test_help_lists_the_commands_and_the_exit_codes(soundstage, program):
         ("demo", ["--out", "HTML page", "Exit code 1"]),
         (
             "serve",
-            ["--script", "--token", "SOUNDSTAGE_TOKEN", "OPENAI_BASE_URL", "SIGTERM", "/_soundstage/journal"],
+            [
+                "--script",
+                "--token",
+                "SOUNDSTAGE_TOKEN",
+                "soundstage.toml",
+                "OPENAI_BASE_URL",
+                "SIGTERM",
+                "/_soundstage/journal",
+            ],
         ),
         ("check", ["script.yaml", "Exit code 1"]),
         ("schema", ["yaml-language-server", "soundstage schema >"]),

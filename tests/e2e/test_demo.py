@@ -23,7 +23,9 @@ def cli_is_missing():
     return False
 
 
-needs_cli = pytest.mark.skipif(cli_is_missing(), reason="the Claude Code CLI is not installed: soundstage[claude]")
+needs_cli = pytest.mark.skipif(
+    cli_is_missing(), reason="the Claude Code CLI is not installed: soundstage[claude]"
+)
 CLAUDE = SCENARIOS[2]
 
 

@@ -51,7 +51,9 @@ def test_a_chat_with_tools_goes_round(script, client):
     assert second.text == "Cold."
 
 
-@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")  # the SDK's own
+@pytest.mark.filterwarnings(
+    "ignore:Inheritance class AiohttpClientSession:DeprecationWarning"
+)  # the SDK's own
 def test_the_async_client_streams(script, model_server):
     script.on(user="hello").reply(chunks=["a", "b"])
 

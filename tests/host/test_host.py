@@ -131,7 +131,9 @@ def test_a_strict_script_with_a_rule_left_over_fails_the_run_and_names_it():
     async def body(host):
         return None
 
-    with pytest.raises(ScriptError, match=r"1 rule\(s\) of a strict script were never used[\s\S]*never asked"):
+    with pytest.raises(
+        ScriptError, match=r"1 rule\(s\) of a strict script were never used[\s\S]*never asked"
+    ):
         HostBuilder().with_script(script).run(body)
 
 

@@ -58,7 +58,9 @@ def test_a_failing_test_shows_its_trace_and_its_unused_rules(inner):
             assert False, "on purpose"
     """)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*soundstage trace*", "*'hi there'*", "*soundstage unused rules*", "*never*"])
+    result.stdout.fnmatch_lines(
+        ["*soundstage trace*", "*'hi there'*", "*soundstage unused rules*", "*never*"]
+    )
 
 
 def test_an_unused_rule_of_a_strict_script_fails_the_test_and_a_mark_allows_it(inner):

@@ -13,7 +13,14 @@ from contextvars import ContextVar
 from typing import Final, Literal
 
 from soundstage.errors import ConnectionCut, NoMatchError, ProviderError, ReplayMismatchError, ScriptError
-from soundstage.journal import Journal, MessageReceived, ModelChunked, ModelFailed, ModelRequested, ModelResponded
+from soundstage.journal import (
+    Journal,
+    MessageReceived,
+    ModelChunked,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+)
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ToolCall, respond
 from soundstage.models._protocol import Model, Wrapper, close, kind_of
 

@@ -43,7 +43,7 @@ def error_object(error: ProviderError | RequestRejected) -> dict[str, Any]:
     if isinstance(error, RequestRejected):
         param, code = error.param or None, error.code or None
     else:
-        param, code = None, CODES_OF_TYPES.get(error.kind) or CODES.get(error.status)
+        param, code = None, error.code or CODES_OF_TYPES.get(error.kind) or CODES.get(error.status)
     return {"error": {"message": error.message, "type": error.kind or usual, "param": param, "code": code}}
 
 
