@@ -58,7 +58,7 @@ _decode_json = msgspec.json.Decoder().decode
 _encode_json = msgspec.json.Encoder().encode
 
 
-class _Tagged(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
+class _Tagged(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
     """Base of the tagged unions in this file."""
 
 
@@ -113,7 +113,7 @@ class Opaque(_Tagged, frozen=True, kw_only=True, tag="opaque"):
 Part = Text | Thinking | ToolCall | ToolResult | Opaque
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Message(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """One message: a role and its parts, in order."""
 
     role: Role
@@ -136,7 +136,7 @@ def _readable(part: Part) -> str:
     return f"{part.name} {part.arguments_json}" if isinstance(part, ToolCall) else ""
 
 
-class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolDefinition(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """A tool that the app offers to the model. `schema` is the JSON Schema of its arguments."""
 
     name: str
@@ -145,7 +145,7 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     type: str = "function"
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Usage(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """Token counts. `input_tokens` excludes tokens read from or written to a prompt cache."""
 
     input_tokens: int = 0
@@ -167,7 +167,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Caller(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """Who asks. On the wire it is derived from headers, session ids and identify rules.
 
     `parent` is the agent that started this one. `headers` are the request's, names in lower case.
@@ -180,7 +180,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     headers: dict[str, str] = {}
 
 
-class ModelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ModelRequest(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """One request to a model.
 
     Args:
@@ -293,7 +293,7 @@ class FinishChunk(_Tagged, frozen=True, kw_only=True, tag="finish"):
 ModelChunk = StartChunk | TextChunk | ThinkingChunk | ToolCallChunk | OpaqueChunk | GarbledChunk | FinishChunk
 
 
-class ModelResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ModelResponse(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """A complete reply: the parts in order, usage, and why the model stopped."""
 
     parts: tuple[Part, ...] = ()

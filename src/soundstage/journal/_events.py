@@ -13,7 +13,7 @@ import msgspec
 from soundstage.messages import ModelChunk, ModelRequest, ModelResponse
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=True, omit_defaults=True):
+class Event(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag_field="type", tag=True, omit_defaults=True):
     """Base of all facts. Subclasses are frozen records; the class name is the type in files."""
 
 
@@ -221,7 +221,7 @@ class UnknownEvent(Event, frozen=True, kw_only=True):
     line: bytes
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, gc=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event in its envelope.
 
     Args:

@@ -95,6 +95,8 @@ async def _answers(make: MakeWindowPolicy) -> None:
     for window in _windows(policy.lookback):
         answer: Any = policy.emits(window)
         if type(answer) is not bool:
+            if hasattr(answer, "close"):
+                answer.close()  # a coroutine that nobody will await
             raise NotKept(f"True or False for {window}", answer)
 
 

@@ -1,0 +1,149 @@
+"""Apps whose parts speak through the journal: branches, covenants between them, windows for what is streamed.
+
+An app is a set of branches (a console, an agent, Discord) and a covenant that says which entries of one become
+which entries of another; parts may be written by hand instead. It runs as one coroutine, on a host or for real:
+
+    >>> from soundstage.agents import AppBuilder, ChatReceived, ChatReply
+    >>> def configure(app):
+    ...     chat = app.use_console()
+    ...     echo = lambda said: ChatReply(text=said.text, sender="bot")
+    ...     app.covenant().connect(chat).routes(lambda to: to.route(ChatReceived, ChatReply, echo))
+    >>> from soundstage.host import HostBuilder
+    >>> async def body(host):
+    ...     await host.console.send("Hello, world!")
+    ...     return await host.console.expect("Hello")
+    >>> HostBuilder().with_app(AppBuilder().apply(configure).build()).run(body)
+    '[bot]: Hello, world!'
+"""
+
+from soundstage.agents._agent import AgentBranch
+from soundstage.agents._app import AppDaemon, JournalApp
+from soundstage.agents._buffer import Batch, StreamBuffer, Windowing
+from soundstage.agents._builder import AppBuilder
+from soundstage.agents._console import ConsoleBranch, LineConsole
+from soundstage.agents._covenant import Covenant, Routes
+from soundstage.agents._discord import DiscordBranch, DiscordGateway, InboundMessage
+from soundstage.agents._drafts import DraftPump
+from soundstage.agents._entries import (
+    AgentAck,
+    AgentEntry,
+    AgentPrompt,
+    AgentResponse,
+    AgentResponseChunk,
+    AgentStreamCompleted,
+    AgentThought,
+    AgentThoughtChunk,
+    ChatAck,
+    ChatChunk,
+    ChatEntry,
+    ChatReceived,
+    ChatReceivedDraft,
+    ChatReply,
+    ChatReplyDraft,
+    ChatStreamCompleted,
+)
+from soundstage.agents._errors import CovenantError, CovenantProblem, SettingError, UnknownEntryError
+from soundstage.agents._followers import Follower, Followers
+from soundstage.agents._journals import Journals, TypedJournal
+from soundstage.agents._manifest import Manifest, Route
+from soundstage.agents._pump import Pump
+from soundstage.agents._scope import AppScope, AppSide, Branch, BranchDaemons, Surroundings
+from soundstage.agents._shatters import (
+    ChainShatter,
+    LengthShatter,
+    MarkerShatter,
+    ParagraphShatter,
+    SentenceShatter,
+    ShatterPolicy,
+)
+from soundstage.agents._system_console import SystemConsole
+from soundstage.agents._transcript import Conversation, TranscriptBuilder, Turn, build_transcript
+from soundstage.agents._windowing import AGENT, CHAT, Draft, Family, WindowingDaemon
+from soundstage.agents._windows import (
+    AnyWindow,
+    CompletionWindow,
+    FunctionWindow,
+    ImmediateWindow,
+    LengthWindow,
+    MarkerWindow,
+    ParagraphWindow,
+    SentenceWindow,
+    Window,
+    WindowPolicy,
+)
+
+__all__ = [
+    "AGENT",
+    "CHAT",
+    "AgentAck",
+    "AgentBranch",
+    "AgentEntry",
+    "AgentPrompt",
+    "AgentResponse",
+    "AgentResponseChunk",
+    "AgentStreamCompleted",
+    "AgentThought",
+    "AgentThoughtChunk",
+    "AnyWindow",
+    "AppBuilder",
+    "AppDaemon",
+    "AppScope",
+    "AppSide",
+    "Batch",
+    "Branch",
+    "BranchDaemons",
+    "ChainShatter",
+    "ChatAck",
+    "ChatChunk",
+    "ChatEntry",
+    "ChatReceived",
+    "ChatReceivedDraft",
+    "ChatReply",
+    "ChatReplyDraft",
+    "ChatStreamCompleted",
+    "CompletionWindow",
+    "ConsoleBranch",
+    "Conversation",
+    "Covenant",
+    "CovenantError",
+    "CovenantProblem",
+    "DiscordBranch",
+    "DiscordGateway",
+    "Draft",
+    "DraftPump",
+    "Family",
+    "Follower",
+    "Followers",
+    "FunctionWindow",
+    "ImmediateWindow",
+    "InboundMessage",
+    "JournalApp",
+    "Journals",
+    "LengthShatter",
+    "LengthWindow",
+    "LineConsole",
+    "Manifest",
+    "MarkerShatter",
+    "MarkerWindow",
+    "ParagraphShatter",
+    "ParagraphWindow",
+    "Pump",
+    "Route",
+    "Routes",
+    "SentenceShatter",
+    "SentenceWindow",
+    "SettingError",
+    "ShatterPolicy",
+    "StreamBuffer",
+    "Surroundings",
+    "SystemConsole",
+    "TranscriptBuilder",
+    "Turn",
+    "TypedJournal",
+    "UnknownEntryError",
+    "Window",
+    "WindowPolicy",
+    "Windowing",
+    "WindowingDaemon",
+    "build_transcript",
+]

@@ -1,0 +1,157 @@
+"""The Discord branch: messages of one channel become `ChatReceived`, each `ChatReply` becomes a message.
+
+It talks to a gateway of four members (`DiscordGateway`); whether Discord or a world is behind it, it cannot
+tell. Messages of bots are left alone unless asked for, so that two bots do not answer each other for ever, and
+so are messages of other channels: everything that the branch says goes to its one channel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+import msgspec
+
+from soundstage.agents._entries import (
+    ChatAck,
+    ChatChunk,
+    ChatEntry,
+    ChatReceived,
+    ChatReply,
+    ChatReplyDraft,
+    ChatStreamCompleted,
+)
+from soundstage.agents._errors import SettingError
+from soundstage.agents._manifest import Manifest
+from soundstage.agents._pump import Pump, acked
+from soundstage.agents._scope import AppScope, BranchDaemons
+from soundstage.journal import Journal, Record
+from soundstage.lifecycle import Daemon, TaskDaemon
+from soundstage.models import working_on
+
+
+class InboundMessage(Protocol):
+    """A message that somebody wrote on Discord."""
+
+    @property
+    def channel_id(self) -> int:
+        """The channel that it is in."""
+        ...
+
+    @property
+    def author(self) -> str:
+        """Who wrote it."""
+        ...
+
+    @property
+    def content(self) -> str:
+        """Its text."""
+        ...
+
+    @property
+    def is_bot(self) -> bool:
+        """Whether a bot wrote it."""
+        ...
+
+
+class DiscordGateway(Protocol):
+    """The app's side of Discord."""
+
+    async def connect(self) -> None:
+        """Return when messages can be sent and received."""
+        ...
+
+    async def disconnect(self) -> None:
+        """End the connection; harmless when there is none."""
+        ...
+
+    @property
+    def inbound_messages(self) -> AsyncIterator[InboundMessage]:
+        """What people write, in order, until there is no more."""
+        ...
+
+    async def send_message(self, channel_id: int, content: str) -> object:
+        """Write a message in a channel."""
+        ...
+
+
+class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """One channel of Discord. Blank messages are neither taken nor sent.
+
+    Args:
+        channel_id: the channel that it listens to, and to which everything it says goes.
+        name: unique in an app.
+        gateway: the way to Discord; that of the surroundings, unless given.
+        include_bots: whether messages of bots count.
+
+    Raises:
+        SettingError: if `channel_id` is less than 0.
+    """
+
+    channel_id: int
+    name: str = "discord"
+    gateway: Any = None
+    include_bots: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.channel_id) is not int or self.channel_id < 0:
+            raise SettingError(
+                "a channel id is a whole number from 0", seen=f"channel_id={self.channel_id!r}"
+            )
+
+    @property
+    def manifest(self) -> Manifest:
+        """It writes what was said, and reads replies, whole or to be cut."""
+        return Manifest(
+            self.name,
+            ChatEntry,
+            produces=(ChatReceived,),
+            consumes=(ChatReply,),
+            accepts=(ChatReplyDraft, ChatChunk, ChatStreamCompleted),
+        )
+
+    def daemons(self, scope: AppScope) -> BranchDaemons:
+        """The connection, one that sends, one that listens."""
+        gateway: DiscordGateway = self.gateway or scope.part("discord", self.name)
+
+        async def say(record: Record) -> None:
+            reply: Any = record.event
+            if reply.text.strip():
+                await gateway.send_message(self.channel_id, reply.text)
+            scope.journal.append(ChatAck(position=record.position), source=self.name, cause=record.position)
+
+        async def listen() -> None:
+            async for message in gateway.inbound_messages:
+                if self._is_for_us(message):
+                    said = ChatReceived(text=message.content, sender=message.author)
+                    scope.journal.append(said, source=self.name, cause=working_on.get())
+
+        done = acked(scope.followers, ChatAck, self.name)
+        writer = Pump(f"{self.name}.out", scope.followers, (ChatReply,), say, done=done)
+        connection = _Connection(f"{self.name}.connection", scope.journal, gateway)
+        return BranchDaemons((connection, writer), (TaskDaemon(f"{self.name}.in", scope.journal, listen),))
+
+    def _is_for_us(self, message: InboundMessage) -> bool:
+        if message.is_bot and not self.include_bots:
+            return False
+        return message.channel_id == self.channel_id and bool(message.content.strip())
+
+
+class _Connection(Daemon):
+    """Running while the gateway is connected."""
+
+    def __init__(self, name: str, journal: Journal, gateway: DiscordGateway) -> None:
+        super().__init__(name, journal)
+        self._gateway = gateway
+
+    async def _start(self) -> None:
+        try:
+            await self._gateway.connect()
+        except BaseException:
+            with contextlib.suppress(Exception):  # the first error is the one that counts
+                await self._gateway.disconnect()
+            raise
+
+    async def _stop(self) -> None:
+        await self._gateway.disconnect()
