@@ -13,7 +13,9 @@ import msgspec
 from soundstage.messages import ModelChunk, ModelRequest, ModelResponse
 
 
-class Event(msgspec.Struct, gc=False, frozen=True, kw_only=True, tag_field="type", tag=True, omit_defaults=True):
+class Event(
+    msgspec.Struct, gc=False, frozen=True, kw_only=True, tag_field="type", tag=True, omit_defaults=True
+):
     """Base of all facts. Subclasses are frozen records; the class name is the type in files."""
 
 
