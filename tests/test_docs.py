@@ -55,7 +55,7 @@ def test_an_example_of_the_documents_passes_as_it_stands(pytester, name, code):
         "[pytest]\nfilterwarnings = error\naddopts = -p no:randomly -p no:cacheprovider -p no:xdist\n"
     )
     pytester.makepyfile(test_example=f"{MY_AGENT}\n\n{code}")
-    result = pytester.runpytest_inprocess()
+    result = pytester.runpytest_subprocess()
     outcomes = result.parseoutcomes()
     assert set(outcomes) == {"passed"}, f"the example {name!r} does not pass: {outcomes}"
 

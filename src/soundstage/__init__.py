@@ -1,7 +1,8 @@
 """Soundstage: end-to-end tests for LLM applications and agents, on a closed set.
 
 The names below are what a test author needs most. Everything else is in the sub-packages: `soundstage.match`,
-`.messages`, `.models`, `.journal`, `.trace`, `.worlds`, `.drivers`, `.host`, `.wire`, `.report`, `.testing`.
+`.messages`, `.models`, `.journal`, `.trace`, `.worlds`, `.agents`, `.drivers`, `.host`, `.wire`, `.report`,
+`.testing`.
 
 Names are loaded when they are first used, so that importing the package costs next to nothing.
 """

@@ -1,4 +1,8 @@
-"""The plugin, in runs of pytest of their own."""
+"""The plugin, in runs of pytest of their own.
+
+They are processes of their own: a run inside this one would throw away the modules that it has imported, and the
+next test would get second copies of them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ def inner(pytester):
 
     def go(text, *options):
         pytester.makepyfile(text)
-        return pytester.runpytest_inprocess(*options)
+        return pytester.runpytest_subprocess(*options)
 
     return go
 
