@@ -219,7 +219,7 @@ def test_the_page_of_a_failed_test_holds_no_planted_key(pytester, monkeypatch):
             assert False, "on purpose"
         """
     )
-    result = pytester.runpytest_inprocess("--soundstage-html", "pages", "--tb=short")
+    result = pytester.runpytest_subprocess("--soundstage-html", "pages", "--tb=short")
     result.assert_outcomes(failed=1)
     pages = pytester.path / "pages"
     (pages / "printed.txt").write_text("\n".join(result.outlines))

@@ -1,0 +1,164 @@
+"""Connections of the gateway: a socket, a line of payloads to send, and the deadline for heartbeats.
+
+How it works. Two tasks serve a connection. One reads, and hands messages to `Connection`, which answers by
+putting payloads into the `Line`. The other writes what is in the line, in order, so that nobody who puts
+something there ever waits. An item of class `Close` ends both: with a closing frame if it has a code, and with
+a cut connection if it has none. A connection whose bot does not beat in time is closed by a timer, which every
+heartbeat sets back.
+
+`Line.round_trip` asks the bot for a heartbeat, as Discord may, and waits for it. When it comes, the bot has
+taken notice of everything that was sent before. The acts of users wait for that (see `_settle`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import zlib
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import parse_qs
+
+from soundstage.net import WebSocket, WebSocketClosed
+from soundstage.worlds.discord._gateway import GOING_AWAY, HEARTBEAT, Connection
+from soundstage.worlds.discord._platform import Platform
+from soundstage.worlds.discord._sessions import Close, encode
+
+GRACE: Final = 1.5  # of the heartbeat interval; a bot that is later than that has lost its session
+
+
+class Line:
+    """What is to be sent on one connection, and whether the bot is still alive.
+
+    Args:
+        pack: makes a message of a payload: text, or compressed bytes.
+        patience: seconds within which heartbeats have to come.
+    """
+
+    def __init__(self, pack: Callable[[bytes], str | bytes], patience: float) -> None:
+        self._pack = pack
+        self._patience = patience
+        self._items: asyncio.Queue[bytes | Close] = asyncio.Queue()
+        self._waiting: list[asyncio.Future[None]] = []
+        self._late: Callable[[], None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def put(self, item: bytes | Close) -> None:
+        """Add one payload, or the end."""
+        self._items.put_nowait(item)
+
+    async def write(self, websocket: WebSocket) -> None:
+        """Send what is put in, until the end of the line."""
+        while not isinstance(item := await self._items.get(), Close):
+            await websocket.send(self._pack(item))
+        if item.code is not None:
+            await websocket.close(item.code, item.reason)
+
+    async def round_trip(self) -> None:
+        """Ask the bot for a heartbeat and wait for it, or for the end of the connection."""
+        beat: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(beat)
+        self.put(encode(HEARTBEAT))
+        await beat
+
+    def watch(self, late: Callable[[], None]) -> None:
+        """Call `late` when no heartbeat comes in time."""
+        self._late = late
+        self._set_timer()
+
+    def beaten(self) -> None:
+        """A heartbeat came."""
+        self._set_timer()
+        self._wake()
+
+    def end(self) -> None:
+        """No heartbeat can come any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._late = None
+        self._wake()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._late is not None:
+            self._timer = asyncio.get_running_loop().call_later(self._patience, self._late)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for beat in waiting:
+            if not beat.done():
+                beat.set_result(None)
+
+
+async def serve_gateway(platform: Platform, websocket: WebSocket, now: Callable[[], float]) -> None:
+    """Serve one connection of the bot to the gateway, to its end."""
+    query = {name: values[-1] for name, values in parse_qs(websocket.query).items()}
+    transport = query.get("compress", "plain")
+    problem = _unfit(websocket.path, query)
+    if problem:
+        await websocket.refuse(400, problem)
+        return
+    await websocket.accept()
+    pack = _stream() if transport == "zlib-stream" else bytes.decode
+    line = Line(pack, platform.settings.heartbeat * GRACE)
+    connection = Connection(platform, line, version=query.get("v", "10"), transport=transport)
+    line.watch(connection.late)
+    connection.open()
+    writing = asyncio.create_task(line.write(websocket), name="gateway writer")
+    reading = asyncio.create_task(_read(websocket, connection, now), name="gateway reader")
+    try:
+        await asyncio.wait([writing, reading], return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:
+        connection.left(GOING_AWAY, "the server stops")
+        raise
+    finally:
+        line.end()
+        await _end(reading, writing)
+        connection.cut()
+    _raise(reading, writing)
+
+
+async def _read(websocket: WebSocket, connection: Connection, now: Callable[[], float]) -> None:
+    while True:
+        try:
+            data = await websocket.receive()
+        except WebSocketClosed as closed:
+            connection.left(closed.code, closed.reason)
+            return
+        connection.receive(data, now())
+
+
+async def _end(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+def _raise(*tasks: asyncio.Task[None]) -> None:
+    """Raise what went wrong; that the connection is over is nothing wrong."""
+    for task in tasks:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            with contextlib.suppress(WebSocketClosed):
+                raise error
+
+
+def _unfit(path: str, query: dict[str, str]) -> str:
+    """Why a connection cannot be served, if so."""
+    if path.rstrip("/") not in ("", "/gateway"):
+        return f"the gateway is at /gateway, not at {path}"
+    if query.get("encoding", "json") != "json":
+        return f"this gateway speaks encoding=json, not {query['encoding']}"
+    if query.get("compress", "zlib-stream") != "zlib-stream":
+        return f"this gateway speaks compress=zlib-stream or none, not {query['compress']}"
+    return ""
+
+
+def _stream() -> Callable[[bytes], bytes]:
+    """One compressed stream for the whole connection; each message ends with a flush."""
+    deflate = zlib.compressobj()
+
+    def pack(payload: bytes) -> bytes:
+        return deflate.compress(payload) + deflate.flush(zlib.Z_SYNC_FLUSH)
+
+    return pack

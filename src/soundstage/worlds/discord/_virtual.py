@@ -1,0 +1,230 @@
+"""The seam's virtual peer: a Discord that is only a stream of messages, in process and on virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Collection
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from soundstage.clock import IdSource
+from soundstage.errors import InvalidStateError, WaitTimeout
+from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, Record
+from soundstage.lifecycle import Daemon
+from soundstage.match import matcher, preview
+from soundstage.models import working_on
+from soundstage.worlds.discord._seam import DiscordInboundMessage, check_channel_id, wanted
+from soundstage.worlds.discord._waiting import first_record
+
+WITHIN: Final = 5.0
+
+
+class SentMessage(NamedTuple):
+    """What the app has written, and where."""
+
+    channel_id: int
+    content: str
+
+
+class VirtualDiscordGateway(Daemon):
+    """Both sides of a Discord in process: a `DiscordGateway` for the app, and methods for the test.
+
+    A message that the app has read last is what it is working on: what it then sends, and what it asks its
+    model, has that message as its cause.
+
+    Args:
+        journal: where everything goes.
+        include_bots: whether the app is told what other bots write.
+        channels: ids of the channels that it listens to; all unless given.
+        ids: where ids of messages come from.
+        name: how messages and the journal call it.
+
+    Example:
+        >>> from soundstage.clock import run
+        >>> async def main():
+        ...     gateway = VirtualDiscordGateway(Journal())
+        ...     await gateway.connect()
+        ...     await gateway.simulate_message(7, "ann", "hello")
+        ...     gateway.complete_inbound()
+        ...     async for message in gateway.inbound_messages:
+        ...         await gateway.send_message(message.channel_id, f"hi {message.author}")
+        ...     return gateway.sent_messages
+        >>> run(main())
+        [SentMessage(channel_id=7, content='hi ann')]
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        include_bots: bool = False,
+        channels: Collection[int] | None = None,
+        ids: IdSource | None = None,
+        name: str = "discord",
+    ) -> None:
+        super().__init__(name, journal)
+        self._include_bots = include_bots
+        self._channels = None if channels is None else frozenset(channels)
+        self._ids = ids if ids is not None else IdSource()
+        self._waiting: deque[tuple[DiscordInboundMessage, int]] = deque()
+        self._changed = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._completed = False
+        self._seen = 0
+
+    async def _start(self) -> None:
+        self._seen = len(self.journal)
+
+    async def _stop(self) -> None:
+        self.complete_inbound()
+
+    # the app's side
+
+    async def connect(self) -> None:
+        """Connect.
+
+        Raises:
+            InvalidStateError: if it is connected already.
+        """
+        if self._ready.is_set():
+            raise InvalidStateError(f"{self.name} is connected already", hint="connect once")
+        self._ready.set()
+
+    async def disconnect(self) -> None:
+        """Do nothing: there is no connection that could end."""
+
+    @property
+    def inbound_messages(self) -> AsyncIterator[DiscordInboundMessage]:
+        """What users write, in order, until `complete_inbound`."""
+        return self._messages()
+
+    async def _messages(self) -> AsyncIterator[DiscordInboundMessage]:
+        while True:
+            while self._waiting:
+                message, position = self._waiting.popleft()
+                working_on.set(position)
+                yield message
+            if self._completed:
+                return
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def send_message(self, channel_id: int, content: str) -> None:
+        """Write to a channel, whatever its id. Blank content is not sent.
+
+        Raises:
+            InvalidStateError: before `connect`.
+            ValueError: if the id is negative.
+        """
+        if not self._ready.is_set():
+            raise InvalidStateError(
+                f"{self.name} is not connected", seen=preview(content), hint="await gateway.connect() first"
+            )
+        check_channel_id(channel_id)
+        if content.strip():
+            event = MessageSent(text=content, channel=str(channel_id))
+            self.journal.append(event, source=self.name, cause=working_on.get())
+
+    # the test's side
+
+    async def simulate_message(
+        self,
+        channel_id: int,
+        author: str,
+        content: str,
+        message_id: str | None = None,
+        timestamp: datetime | None = None,
+        is_bot: bool = False,  # noqa: FBT001, FBT002  (the order of the record)
+    ) -> DiscordInboundMessage:
+        """Write something as a user. Returns the message, with an id and a time if none were given.
+
+        Raises:
+            InvalidStateError: after `complete_inbound`.
+            ValueError: if the id of the channel is negative.
+        """
+        message = DiscordInboundMessage(
+            channel_id=channel_id,
+            author=author,
+            content=content,
+            message_id=message_id if message_id is not None else self._ids.hex(32),
+            timestamp=timestamp if timestamp is not None else self.journal.clock.wall(),
+            is_bot=is_bot,
+        )
+        if self._completed:
+            raise InvalidStateError(
+                f"the messages of {self.name} have ended",
+                seen=preview(content),
+                hint="simulate messages before complete_inbound()",
+            )
+        if not wanted(channel_id, is_bot=is_bot, include_bots=self._include_bots, channels=self._channels):
+            who = f"the bot {author}" if is_bot else f"{author} in channel {channel_id}"
+            self.journal.append(
+                Noted(text=f"a message of {who} was dropped", data={"content": content}), source=self.name
+            )
+            return message
+        event = MessageReceived(text=content, channel=str(channel_id), sender=author)
+        self._waiting.append((message, self.journal.append(event, source=self.name)))
+        self._changed.set()
+        return message
+
+    def complete_inbound(self) -> None:
+        """End the messages: the app reads what is left, then its stream ends. Harmless when repeated."""
+        self._completed = True
+        self._changed.set()
+
+    async def wait_for_ready(self, *, within: float = WITHIN) -> None:
+        """Wait until the app has connected.
+
+        Raises:
+            WaitTimeout: if it does not.
+        """
+        try:
+            async with asyncio.timeout(within):
+                await self._ready.wait()
+        except TimeoutError:
+            raise WaitTimeout(
+                f"the app did not connect to {self.name} within {within:g} s", expected="connect() is called"
+            ) from None
+
+    @property
+    def sent_messages(self) -> list[SentMessage]:
+        """All that the app has written, in order."""
+        return [
+            SentMessage(int(record.event.channel), record.event.text)
+            for record in self.journal.read()
+            if isinstance(record.event, MessageSent) and record.source == self.name
+        ]
+
+    async def expect_message(
+        self, match: Any, *, channel_id: int | None = None, within: float = WITHIN
+    ) -> SentMessage:
+        """Wait for a message of the app that matches, after the one that the last call found.
+
+        Args:
+            match: text, `/regex/`, or whatever `soundstage.match` takes.
+            channel_id: where; anywhere unless given.
+            within: seconds on the run's clock.
+
+        Raises:
+            WaitTimeout: if none comes; the message shows those that came instead.
+        """
+        like, start = matcher(match), self._seen
+
+        def fits(record: Record) -> bool:
+            event = record.event
+            if not isinstance(event, MessageSent) or channel_id not in (None, int(event.channel)):
+                return False
+            return like.matches(event.text)
+
+        record = await first_record(self.journal, self.name, fits, after=start, within=within)
+        if record is None or not isinstance(record.event, MessageSent):
+            came = [preview(event.text) for event in self.journal.events(MessageSent, after=start)]
+            raise WaitTimeout(
+                f"the app did not write the expected message within {within:g} s",
+                expected=like.describe(),
+                seen="\n".join(came) or f"no message at all; {len(self._waiting)} message(s) unread",
+                hint="what is shown above came after the last expected message",
+            )
+        self._seen = record.position
+        return SentMessage(int(record.event.channel), record.event.text)
