@@ -122,7 +122,10 @@ class Message(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults
     @property
     def text(self) -> str:
         """All plain text of the message, parts joined by newlines."""
-        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+        parts = self.parts
+        if len(parts) == 1:
+            return parts[0].text if isinstance(parts[0], Text) else ""
+        return "\n".join([part.text for part in parts if isinstance(part, Text)])
 
     @property
     def everything(self) -> str:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from soundstage.clock import Clock, Deadline, running_clock
 from soundstage.errors import InvalidStateError, WaitTimeout
@@ -28,6 +28,7 @@ from soundstage.journal._wanted import Wanted, event_matcher
 from soundstage.match import Matcher
 
 E = TypeVar("E", bound=Event)
+_NO_EVENT: Final = "expected an Event, got {}: subclass soundstage.journal.Event"
 
 
 class Journal:
@@ -91,9 +92,7 @@ class Journal:
             EnvironmentProblem: if the file cannot be written; the event is then not in the journal.
         """
         if not isinstance(event, Event):
-            raise TypeError(
-                f"expected an Event, got {type(event).__name__}: subclass soundstage.journal.Event"
-            )
+            raise TypeError(_NO_EVENT.format(type(event).__name__))
         with self._lock:
             records = self._records
             position = len(records) + 1
@@ -106,6 +105,22 @@ class Journal:
             if self._wakers:
                 self._wake()
         return position
+
+    def extend(self, events: Iterable[Event], *, source: str = "", cause: int | None = None) -> None:
+        """Add events that happen at one moment, in their order; otherwise like `append`, for each of them."""
+        with self._lock:
+            records = self._records
+            now, run, position = self._now(), self.run, len(records)
+            for event in events:
+                if not isinstance(event, Event):
+                    raise TypeError(_NO_EVENT.format(type(event).__name__))
+                position += 1
+                record = Record(position=position, time=now, run=run, source=source, cause=cause, event=event)
+                if self._keep is not None:
+                    self._keep(record)
+                records.append(record)
+            if self._wakers:
+                self._wake()
 
     def _wake(self) -> None:
         wakers, self._wakers = self._wakers, []

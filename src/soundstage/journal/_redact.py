@@ -87,12 +87,11 @@ class Redactor:
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """`headers` with lower-case names and without secret values, which are learnt."""
-        clean: dict[str, str] = {}
-        for name, value in headers.items():
-            lower = name.lower()
-            for secret in header_secrets(lower, value):
+        clean = {name.lower(): value for name, value in headers.items()}
+        for name in SECRET_HEADERS.keys() & clean.keys():
+            for secret in header_secrets(name, clean[name]):
                 self.add(secret)
-            clean[lower] = REDACTED if lower in SECRET_HEADERS else value
+            clean[name] = REDACTED
         return clean
 
     def text(self, text: str) -> str:

@@ -247,18 +247,22 @@ QUESTIONS: Final[dict[str, Question]] = {
 
 
 class Facts:
-    """The answers that one request gives, each worked out when it is first asked for."""
+    """The answers that one request gives, each worked out when it is first asked for.
 
-    __slots__ = ("_context", "_known", "request")
+    Attributes:
+        known: the answers so far, by the name of the condition.
+    """
+
+    __slots__ = ("_context", "known", "request")
 
     def __init__(self, request: ModelRequest, context: Context) -> None:
         self.request = request
         self._context = context
-        self._known: dict[str, Any] = {}
+        self.known: dict[str, Any] = {}
 
     def get(self, name: str) -> Any:
         """The value that the condition `name` looks at."""
-        known = self._known
+        known = self.known
         if name not in known:
             known[name] = QUESTIONS[name].value(self.request, self._context)
         return known[name]

@@ -22,7 +22,7 @@ from soundstage.match import AllOf, AnyOf, Contains, Equals, Matcher, Same
 from soundstage.models._conditions import Facts, OneMatches
 from soundstage.models._rule import Rule
 
-FEW: Final = 16  # up to this many rules are simply asked one after the other
+FEW: Final = 4  # up to this many rules are simply asked one after the other
 _TEXT: Final = frozenset({"user", "contains", "system"})
 _NAMES: Final = frozenset({"agent", "previous_agent", "phase", "model", "purpose", "tool", "after_tool"})
 _NUMBERS: Final = frozenset({"iteration", "turn", "step"})

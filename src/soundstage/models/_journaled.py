@@ -8,7 +8,7 @@ results it brings, else the event that the calling task is working on (`working_
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextvars import ContextVar
 from typing import Final, Literal
 
@@ -21,8 +21,8 @@ from soundstage.journal import (
     ModelRequested,
     ModelResponded,
 )
-from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ToolCall, respond
-from soundstage.models._protocol import Model, Wrapper, close, kind_of
+from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ModelResponse, ToolCall, respond
+from soundstage.models._protocol import Model, Stream, Wrapper, close, kind_of, take
 
 working_on: ContextVar[int | None] = ContextVar("working_on", default=None)
 """Position of the event that the current task is working on; worlds set it when they hand out a message."""
@@ -58,45 +58,34 @@ class JournaledModel(Wrapper):
         identify: Callable[[ModelRequest], ModelRequest] | None = None,
     ) -> None:
         super().__init__(inner)
-        self._identify = identify
         self.journal = journal
         self.source = source
-        self._kind = kind_of(inner)
+        self._identify = identify
+        self._log = _Log(journal, source, kind_of(inner))
+
+    def stream(self, request: ModelRequest) -> JournaledStream:
+        """The inner model's reply, journaled on the way."""
+        if self._identify is not None:
+            request = self._identify(request)
+        return JournaledStream(self.inner, request, self._log)
+
+
+class _Log:
+    """Writes the exchanges of one model, and knows what led to each request."""
+
+    def __init__(self, journal: Journal, source: str, kind: str) -> None:
+        self.journal = journal
+        self.source = source
+        self._kind = kind
         # positions of replies that asked for tools: by the id of the call, and the newest of a conversation
         self._asked_by: dict[str, int] = {}
         self._asked_in: dict[str, int] = {}
         self._prompts: dict[str, int] = {}  # channel -> position of the newest message on it
         self._looked_at = 0
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
-        """The inner model's reply, journaled on the way."""
-        if self._identify is not None:
-            request = self._identify(request)
-        append = self.journal.append
-        source = self.source
-        position = append(
-            ModelRequested(request=request, model_kind=self._kind), source=source, cause=self._cause(request)
-        )
-        chunks: list[ModelChunk] = []
-        stream = self.inner.stream(request)
-        try:
-            async for chunk in stream:
-                chunks.append(chunk)
-                if type(chunk) is not FinishChunk:
-                    append(ModelChunked(chunk=chunk), source=source, cause=position)
-                    yield chunk
-            response = respond(chunks)
-        except BaseException as error:
-            self._failed(error, position)
-            await close(stream)
-            raise
-        done = append(ModelResponded(response=response), source=source, cause=position)
-        for part in response.parts:
-            if type(part) is ToolCall:
-                self._asked_by[part.id] = done
-                self._asked_in[request.caller.conversation] = done
-        if chunks and type(chunks[-1]) is FinishChunk:
-            yield chunks[-1]
+    def requested(self, request: ModelRequest) -> int:
+        event = ModelRequested(request=request, model_kind=self._kind)
+        return self.journal.append(event, source=self.source, cause=self._cause(request))
 
     def _cause(self, request: ModelRequest) -> int | None:
         """What led to `request`. Where a client does not send ids of calls back, the conversation tells."""
@@ -118,7 +107,19 @@ class JournaledModel(Wrapper):
         self._looked_at = len(self.journal)
         return self._prompts.get(conversation)
 
-    def _failed(self, error: BaseException, position: int) -> None:
+    def chunked(self, chunks: Iterable[ModelChunk], position: int) -> None:
+        events = [ModelChunked(chunk=chunk) for chunk in chunks if type(chunk) is not FinishChunk]
+        self.journal.extend(events, source=self.source, cause=position)
+
+    def responded(self, request: ModelRequest, response: ModelResponse, position: int) -> None:
+        event = ModelResponded(response=response)
+        done = self.journal.append(event, source=self.source, cause=position)
+        for part in response.parts:
+            if type(part) is ToolCall:
+                self._asked_by[part.id] = done
+                self._asked_in[request.caller.conversation] = done
+
+    def failed(self, error: BaseException, position: int) -> None:
         self.journal.append(
             ModelFailed(
                 reason=_reason(error),
@@ -129,6 +130,57 @@ class JournaledModel(Wrapper):
             source=self.source,
             cause=position,
         )
+
+
+class JournaledStream(Stream):
+    """A reply that is journaled while it is read, or when it is taken."""
+
+    _inner: AsyncIterator[ModelChunk] | None = None
+    _position = 0
+
+    def __init__(self, model: Model, request: ModelRequest, log: _Log) -> None:
+        self._model = model
+        self._request = request
+        self._log = log
+
+    def _begin(self) -> AsyncIterator[ModelChunk]:
+        self._position = self._log.requested(self._request)
+        self._inner = self._model.stream(self._request)
+        return self._inner
+
+    def take(self) -> list[ModelChunk] | None:
+        """All chunks, if none has to be waited for."""
+        inner = self._begin()
+        try:
+            chunks = take(inner)
+            if chunks is None:
+                return None
+            self._log.chunked(chunks, self._position)
+            self.response = respond(chunks)
+        except BaseException as error:
+            self._log.failed(error, self._position)
+            raise
+        self._log.responded(self._request, self.response, self._position)
+        return chunks
+
+    async def steps(self) -> AsyncIterator[ModelChunk]:
+        """The chunks one by one."""
+        inner = self._inner or self._begin()
+        chunks: list[ModelChunk] = []
+        try:
+            async for chunk in inner:
+                chunks.append(chunk)
+                if type(chunk) is not FinishChunk:
+                    self._log.chunked((chunk,), self._position)
+                    yield chunk
+            self.response = respond(chunks)
+        except BaseException as error:
+            self._log.failed(error, self._position)
+            await close(inner)
+            raise
+        self._log.responded(self._request, self.response, self._position)
+        if chunks and type(chunks[-1]) is FinishChunk:
+            yield chunks[-1]
 
 
 def _reason(error: BaseException) -> Reason:

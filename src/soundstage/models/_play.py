@@ -33,12 +33,11 @@ class Made(NamedTuple):
     chunks: list[ModelChunk]
     finish: FinishReason
     output_tokens: int
-    instant: bool
 
 
 def make(reply: Reply, chunks: list[ModelChunk]) -> Made:
     """`reply` with its chunks, ready to be played any number of times."""
-    return Made(chunks, reply.finish_reason, tokens_in(sum(map(length_of, chunks))), reply.instant)
+    return Made(chunks, reply.finish_reason, tokens_in(sum(map(length_of, chunks))))
 
 
 def tokens_in(text_length: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol, runtime_checkable
 
 from soundstage.messages import ModelChunk, ModelRequest, ModelResponse, respond
@@ -33,6 +34,47 @@ class Wrapper:
         return self.inner.stream(request)
 
 
+class Stream(ABC):
+    """A reply that begins when it is asked for its first chunk, or for all of them.
+
+    Most scripted replies are there at once. Handing their chunks one by one through layers of generators
+    costs more than everything else, so whoever wants all of them may `take` them; both ways come to the same.
+
+    Attributes:
+        response: the whole reply, once it is complete, if the stream knows it.
+    """
+
+    _iterator: AsyncIterator[ModelChunk] | None = None
+    response: ModelResponse | None = None
+
+    @abstractmethod
+    def take(self) -> list[ModelChunk] | None:
+        """All chunks, if none has to be waited for. If it is None, the stream is to be iterated."""
+
+    @abstractmethod
+    def steps(self) -> AsyncIterator[ModelChunk]:
+        """The chunks one by one, also after `take` was None."""
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    def __anext__(self) -> Awaitable[ModelChunk]:
+        if self._iterator is None:
+            self._iterator = self.steps()
+        return self._iterator.__anext__()
+
+    async def aclose(self) -> None:
+        """End it."""
+        if self._iterator is not None:
+            await close(self._iterator)
+
+
+def take(stream: AsyncIterator[ModelChunk]) -> list[ModelChunk] | None:
+    """All chunks of a stream that has not begun, if none has to be waited for; else None."""
+    whole: Callable[[], list[ModelChunk] | None] | None = getattr(stream, "take", None)
+    return whole() if whole is not None else None
+
+
 async def complete(model: Model, request: ModelRequest) -> ModelResponse:
     """The whole reply: the fold of the stream.
 
@@ -46,7 +88,11 @@ async def complete(model: Model, request: ModelRequest) -> ModelResponse:
         >>> run(complete(ScriptedModel(script), request)).text
         'hi'
     """
-    return respond([chunk async for chunk in model.stream(request)])
+    stream = model.stream(request)
+    chunks = take(stream)
+    if chunks is None:
+        chunks = [chunk async for chunk in stream]
+    return getattr(stream, "response", None) or respond(chunks)
 
 
 async def close(stream: AsyncIterator[ModelChunk]) -> None:

@@ -22,6 +22,7 @@ from soundstage.models._identify import Identifier
 from soundstage.models._index import RuleIndex
 from soundstage.models._nearest import no_match
 from soundstage.models._play import Made, finish_chunk, make, paced, with_fault
+from soundstage.models._protocol import Stream
 from soundstage.models._reply import Reply, as_reply
 from soundstage.models._rule import Answer, Rule
 from soundstage.models._script import Script
@@ -31,14 +32,27 @@ _NO_CONTEXT: Final = Context()
 
 
 class _Choice(NamedTuple):
-    """What serves a request. `key` is the same for answers whose chunks may be made once and used again."""
+    """What serves a request.
+
+    Args:
+        reply: the answer, or the function that makes it.
+        served_by: where it comes from, in words.
+        key: the same for answers whose chunks may be made once and used again.
+        instant: whether nothing of it has to be waited for.
+    """
 
     reply: Answer
     served_by: str
     key: int
+    instant: bool
 
 
-_SIDE: Final = _Choice(SIDE_REPLY, "side request", -1)
+def _choice(reply: Answer, served_by: str, key: int) -> _Choice:
+    instant = isinstance(reply, Reply) and reply.error is None and reply.instant
+    return _Choice(reply, served_by, key, instant)
+
+
+_SIDE: Final = _choice(SIDE_REPLY, "side request", -1)
 
 
 class _Conversation:
@@ -95,10 +109,10 @@ class ScriptedModel:
         self._made: dict[tuple[int, bool], Made] = {}
         self._identifier = Identifier(self.script.agents)
         self._choices = {
-            rule.number: _Choice(rule.reply, rule.label, rule.number) for rule in self.script.rules
+            rule.number: _choice(rule.reply, rule.label, rule.number) for rule in self.script.rules
         }
         self._index = RuleIndex([rule for rule in self.script.ordered() if not self._used_up(rule)])
-        self._default = _Choice(self.script.default, "default", 0)
+        self._default = _choice(self.script.default, "default", 0)
 
     def identify(self, request: ModelRequest) -> ModelRequest:
         """`request` with what the script's `agents` say about its caller."""
@@ -120,16 +134,15 @@ class ScriptedModel:
         """The answer to `request`; it counts as served."""
         main = request.purpose == "main"
         facts = Facts(request, self._context(request) if main else _NO_CONTEXT)
-        rules = self._index.rules
+        known, rules = facts.known, self._index.rules
         for rank in self._index.candidates(facts, queue=main):
             rule = rules[rank]
-            if rule.times is not None and self._used_up(rule):
-                continue
             for name, condition in rule.conditions:
-                if not condition.matches(facts.get(name)):
+                value = known[name] if name in known else facts.get(name)
+                if not condition.matches(value):
                     break
             else:
-                if main or rule.conditions:
+                if (main or rule.conditions) and not self._used_up(rule):
                     return self._serve(rule, rank)
         if not main:
             return _SIDE
@@ -154,25 +167,38 @@ class ScriptedModel:
     def _used_up(self, rule: Rule) -> bool:
         return rule.times is not None and self._served.get(rule.number, 0) >= rule.times
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The reply of the first rule that matches; see `soundstage.models.Model`."""
+        return _Playing(self, request)
+
+    def _begin(self, request: ModelRequest) -> tuple[ModelRequest, _Choice]:
+        """The request with its caller, and what answers it."""
         if self._version != self.script.version:
             self._refresh()
         if not request.caller.agent:
             request = self._identifier(request)
-        choice = self._choose(request)
+        return request, self._choose(request)
+
+    def _chunks(self, request: ModelRequest, choice: _Choice, reply: Reply) -> list[ModelChunk]:
+        made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
+        return [*made.chunks, finish_chunk(reply, request, made, choice.served_by)]
+
+    def _whole(self, request: ModelRequest, choice: _Choice) -> list[ModelChunk] | None:
+        """All chunks, if none has to be waited for."""
+        reply = choice.reply
+        return self._chunks(request, choice, reply) if choice.instant and isinstance(reply, Reply) else None
+
+    async def _play(self, request: ModelRequest, choice: _Choice) -> AsyncIterator[ModelChunk]:
         reply = choice.reply if isinstance(choice.reply, Reply) else await _call(choice.reply, request)
         if reply.error is not None:
             await self._now().sleep(reply.wait)
             raise reply.error.exception()
-        made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
-        finish = finish_chunk(reply, request, made, choice.served_by)
-        if made.instant:
-            for chunk in made.chunks:
+        chunks = self._chunks(request, choice, reply)
+        if reply.instant:
+            for chunk in chunks:
                 yield chunk
-            yield finish
             return
-        async for chunk in self._played(reply, [*made.chunks, finish]):
+        async for chunk in self._played(reply, chunks):
             yield chunk
 
     def _played(self, reply: Reply, chunks: list[ModelChunk]) -> AsyncIterator[ModelChunk]:
@@ -190,6 +216,24 @@ class ScriptedModel:
             if reply is choice.reply and not reply.draws_ids:
                 self._made[choice.key, pieces] = made
         return made
+
+
+class _Playing(Stream):
+    """The stream of one answer, which is chosen when it begins. One model in two classes."""
+
+    _begun: tuple[ModelRequest, _Choice] | None = None
+
+    def __init__(self, model: ScriptedModel, request: ModelRequest) -> None:
+        self._model = model
+        self._request = request
+
+    def take(self) -> list[ModelChunk] | None:
+        self._begun = self._model._begin(self._request)  # noqa: SLF001
+        return self._model._whole(*self._begun)  # noqa: SLF001
+
+    def steps(self) -> AsyncIterator[ModelChunk]:
+        begun = self._begun or self._model._begin(self._request)  # noqa: SLF001
+        return self._model._play(*begun)  # noqa: SLF001
 
 
 async def _call(function: Callable[[ModelRequest], Any], request: ModelRequest) -> Reply:

@@ -12,7 +12,7 @@ Every one of them is in the journal.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -195,9 +195,9 @@ class WireApp:
         _openai_responses.check_calls(continued)
         return continued
 
-    def _remember(self, asked: ModelRequest, response: ModelResponse, stamp: Stamp) -> None:
+    def _remember(self, asked: ModelRequest, chunks: list[ModelChunk], stamp: Stamp) -> None:
         if asked.format == "openai-responses" and asked.settings.get("store") is not False:
-            self._answered[f"resp_{stamp.id}"] = (asked, response)
+            self._answered[f"resp_{stamp.id}"] = (asked, respond(chunks))
 
     async def _fault(self, codec: Codec, exchange: Exchange, error: ProviderError, stamp: Stamp) -> None:
         if exchange.started:
@@ -206,14 +206,17 @@ class WireApp:
         await exchange.reply(fault.status, fault.headers, fault.body)
 
     async def _complete(self, codec: Codec, asked: ModelRequest, exchange: Exchange, stamp: Stamp) -> None:
-        chunks: list[ModelChunk] = []
+        stream = self._model.stream(asked)
+        chunks = stream.take()
         cut = False
-        try:
-            async for chunk in exchange.each(self._model.stream(asked)):
-                chunks.append(chunk)
-        except ConnectionCut:
-            cut = True
-        response = respond(chunks)
+        if chunks is None:
+            chunks = []
+            try:
+                async for chunk in exchange.each(stream):
+                    chunks.append(chunk)
+            except ConnectionCut:
+                cut = True
+        response = stream.response or respond(chunks)
         body = codec.encode(response, asked, stamp)
         garbage = [chunk.data for chunk in chunks if isinstance(chunk, GarbledChunk)]
         if garbage:
@@ -225,43 +228,72 @@ class WireApp:
             exchange.write(body[: len(body) // 2])
             await exchange.cut()
             return
-        self._remember(asked, response, stamp)
+        self._remember(asked, chunks, stamp)
         await exchange.reply(200, headers, body)
 
     async def _stream(self, codec: Codec, asked: ModelRequest, exchange: Exchange, stamp: Stamp) -> None:
-        encoder = codec.encoder(asked, stamp)
-        headers = {
-            "content-type": getattr(encoder, "stream_type", codec.stream_type),
-            "cache-control": "no-cache",
-            REQUEST_IDS.get(codec.name, "request-id"): f"req_{stamp.id}",
-        }
-        chunks: list[ModelChunk] = []
+        events = _Events(codec, asked, stamp)
+        stream = self._model.stream(asked)
+        chunks = stream.take()
         try:
-            async for chunk in exchange.each(self._model.stream(asked)):
-                chunks.append(chunk)
-                kind = type(chunk)
-                if kind is StartChunk:
-                    headers.update(chunk.headers)  # type: ignore[union-attr]
-                    shown = msgspec.structs.replace(asked, model=chunk.model or asked.model)  # type: ignore[union-attr]
-                    encoder = codec.encoder(shown, stamp)
-                    continue
-                if not exchange.started:
-                    await exchange.begin(200, headers)
-                    exchange.write(encoder.begin())
-                if kind is FinishChunk:
-                    exchange.write(encoder.finish(chunk))  # type: ignore[arg-type]
-                else:
-                    exchange.write(encoder.chunk(chunk))
+            if chunks is not None:
+                data = b"".join([events.of(chunk) for chunk in chunks])
+                await exchange.begin(200, events.headers)
+                exchange.write(data)
+            else:
+                chunks = await self._send_each(exchange, stream, events)
         except ConnectionCut:
             if not exchange.started:
-                await exchange.begin(200, headers)
+                await exchange.begin(200, events.headers)
             await exchange.cut()
             return
         except ProviderError as error:
             if not exchange.started:
                 raise
             await exchange.flush()  # some clients know an error only if it comes alone
-            exchange.write(encoder.error(error))
+            exchange.write(events.encoder.error(error))
         else:
-            self._remember(asked, respond(chunks), stamp)
+            self._remember(asked, chunks, stamp)
         await exchange.end()
+
+    async def _send_each(
+        self, exchange: Exchange, stream: AsyncIterator[ModelChunk], events: _Events
+    ) -> list[ModelChunk]:
+        chunks: list[ModelChunk] = []
+        async for chunk in exchange.each(stream):
+            chunks.append(chunk)
+            data = events.of(chunk)
+            if not exchange.started and type(chunk) is not StartChunk:
+                await exchange.begin(200, events.headers)
+            exchange.write(data)
+        return chunks
+
+
+class _Events:
+    """Makes the events of one streamed answer; the first chunk may still change its headers and its model."""
+
+    def __init__(self, codec: Codec, asked: ModelRequest, stamp: Stamp) -> None:
+        self._codec = codec
+        self._asked = asked
+        self._stamp = stamp
+        self._begun = False
+        self.encoder = codec.encoder(asked, stamp)
+        self.headers = {
+            "content-type": getattr(self.encoder, "stream_type", codec.stream_type),
+            "cache-control": "no-cache",
+            REQUEST_IDS.get(codec.name, "request-id"): f"req_{stamp.id}",
+        }
+
+    def of(self, chunk: ModelChunk) -> bytes:
+        """What is to be sent for `chunk`."""
+        if type(chunk) is StartChunk:
+            self.headers.update(chunk.headers)
+            shown = msgspec.structs.replace(self._asked, model=chunk.model or self._asked.model)
+            self.encoder = self._codec.encoder(shown, self._stamp)
+            return b""
+        encoder = self.encoder
+        data = encoder.finish(chunk) if type(chunk) is FinishChunk else encoder.chunk(chunk)
+        if self._begun:
+            return data
+        self._begun = True
+        return encoder.begin() + data

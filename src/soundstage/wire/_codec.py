@@ -14,6 +14,8 @@ import msgspec
 from soundstage.errors import ProviderError, RequestRejected
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ModelResponse
 
+_decode_json = msgspec.json.Decoder().decode
+
 
 class Stamp(NamedTuple):
     """What a codec may not make up itself: the answer's id (24 letters and digits) and time (Unix seconds)."""
@@ -88,7 +90,7 @@ def parse(body: bytes) -> dict[str, Any]:
         RequestRejected: if it is none.
     """
     try:
-        value = msgspec.json.decode(body)
+        value = _decode_json(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestRejected(f"We could not parse the JSON body of your request: {error}") from None
     if not isinstance(value, dict):
