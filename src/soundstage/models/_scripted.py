@@ -20,6 +20,7 @@ from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models._conditions import Context, Facts
 from soundstage.models._identify import Identifier
 from soundstage.models._index import RuleIndex
+from soundstage.models._loop import check_loop
 from soundstage.models._nearest import no_match
 from soundstage.models._play import Made, finish_chunk, make, paced, with_fault
 from soundstage.models._protocol import Stream
@@ -180,6 +181,7 @@ class ScriptedModel:
         return request, self._choose(request)
 
     def _chunks(self, request: ModelRequest, choice: _Choice, reply: Reply) -> list[ModelChunk]:
+        check_loop(request, reply, choice.served_by)
         made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
         return [*made.chunks, finish_chunk(reply, request, made, choice.served_by)]
 
