@@ -52,6 +52,8 @@ def values_of(hint):
         return st.sampled_from(arguments)
     if origin in (typing.Union, types.UnionType):
         return st.one_of([values_of(part) for part in arguments])
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return st.tuples(*map(values_of, arguments))
     if origin is tuple:
         return st.lists(values_of(arguments[0]), max_size=3).map(tuple)
     if origin is dict:

@@ -8,7 +8,8 @@ forks. The launcher is that process. It runs this file alone, with the standard 
 
 How it works. One socket connects it with the harness. The harness sends one line of JSON: what to run. The
 launcher forks, the child becomes leader of a session of its own and then the program, on the same standard
-streams. The answer is a line with its process id, or with the error. From then on each byte that the harness
+streams; if they are a terminal, it becomes the session's own (`TIOCSCTTY`), so that Ctrl-C and window sizes
+reach the program. The answer is a line with its process id, or with the error. From then on each byte that the harness
 sends is the number of a signal for the program's process group, and the end of the stream means: end
 everything. That end comes too when the harness is killed, whatever kills it, because the kernel closes its
 sockets. Should the launcher itself be killed, the program gets SIGKILL (`PR_SET_PDEATHSIG`).
@@ -27,11 +28,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import select
 import signal
 import sys
+import termios
 from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
@@ -109,6 +112,8 @@ def _become(job: dict[str, Any], reporter: int, parent: int) -> NoReturn:
     """In the child: turn into the program. The pipe `reporter` closes by itself when that works."""
     try:
         os.setsid()
+        if job.get("terminal"):
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(FAILED)

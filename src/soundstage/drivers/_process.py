@@ -21,7 +21,7 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,6 +55,8 @@ class Process:
         scratch: a folder to remove should our process be killed; we remove it ourselves otherwise.
     """
 
+    on_terminal = False  # whether its streams are a terminal
+
     def __init__(
         self,
         argv: Sequence[str],
@@ -80,7 +82,8 @@ class Process:
         self._scratch = scratch
         self._errors: deque[str] = deque(maxlen=KEPT)
         self._launcher: asyncio.subprocess.Process | None = None
-        self._control: asyncio.StreamWriter | None = None
+        self._connection: asyncio.StreamWriter | None = None
+        self._control: socket.socket | None = None
         self._life: asyncio.Task[int] | None = None
         self._ended = False
 
@@ -120,25 +123,40 @@ class Process:
         needed = {name: os.environ[name] for name in _LAUNCHER_NEEDS if name in os.environ}
         self._launcher = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", str(LAUNCHER), str(theirs.fileno())),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdin=self._stream(),
+            stdout=self._stream(),
+            stderr=self._stream(),
             pass_fds=(theirs.fileno(),),
             start_new_session=True,  # Ctrl-C in a terminal is for us: we end the program in order
             env=needed,
         )
-        reports, self._control = await asyncio.open_unix_connection(sock=ours)
+        reports, self._connection = await asyncio.open_unix_connection(sock=ours)
+        self._control = (
+            ours.dup()
+        )  # asyncio gives up reading when a write fails; the last report would be lost
         return reports
 
+    def _stream(self) -> int:
+        """What the launcher, and through it the program, has as each of its standard streams."""
+        return asyncio.subprocess.PIPE
+
+    def _readers(self) -> list[Coroutine[Any, Any, None]]:
+        """What reads its output, until all is read."""
+        assert self._launcher is not None
+        assert self._launcher.stdout is not None
+        assert self._launcher.stderr is not None
+        return [self._read("stdout", self._launcher.stdout), self._read("stderr", self._launcher.stderr)]
+
     async def _hand_over(self, reports: asyncio.StreamReader) -> None:
-        assert self._control is not None
+        assert self._connection is not None
         job = {
             "argv": self.argv,
             "cwd": str(self.cwd),
             "env": self._environment,
             "scratch": str(self._scratch or ""),
+            "terminal": self.on_terminal,
         }
-        self._control.write(json.dumps(job).encode() + b"\n")
+        self._connection.write(json.dumps(job).encode() + b"\n")
         report = await _report(reports)
         if "started" not in report:
             raise EnvironmentProblem(
@@ -155,14 +173,10 @@ class Process:
 
     async def _live(self, reports: asyncio.StreamReader) -> int:
         """Read until all is over; the exit code."""
-        launcher = self._launcher
-        assert launcher is not None
-        assert launcher.stdout is not None
-        assert launcher.stderr is not None
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._read("stdout", launcher.stdout))
-                group.create_task(self._read("stderr", launcher.stderr))
+                for reader in self._readers():
+                    group.create_task(reader)
                 report = await _report(reports)
                 self.code = int(report.get("exited", -signal.SIGKILL) or 0)
         except* Exception as problems:
@@ -201,6 +215,8 @@ class Process:
         """Wait for the launcher, and close what connects us with it."""
         if self._launcher is not None:
             await self._launcher.wait()
+        if self._connection is not None:
+            self._connection.close()
         if self._control is not None:
             self._control.close()
 
@@ -241,13 +257,14 @@ class Process:
     def signal(self, number: int) -> None:
         """Send a signal to the program's process group."""
         if self._control is not None and self.alive:
-            self._control.write(bytes([number]))
+            with contextlib.suppress(OSError):  # the launcher has just ended
+                self._control.send(bytes([number]))
 
     def kill(self) -> None:
         """Let everything be killed; does not wait. Harmless when it is over."""
-        if self._control is not None and not self._control.is_closing():
+        if self._control is not None:
             with contextlib.suppress(OSError):
-                self._control.write_eof()
+                self._control.shutdown(socket.SHUT_WR)
 
     async def wait(self) -> int:
         """Wait until nothing of it is left; the exit code, negative for a signal."""

@@ -160,10 +160,21 @@ class MessageSent(Event, frozen=True, kw_only=True):
 
 
 class ScreenChanged(Event, frozen=True, kw_only=True):
-    """A terminal shows something else."""
+    """A terminal shows something else.
+
+    `text` is what can be read. `styles` says what does not look plain: the row, the first character in the row
+    and the first one after it, and the look (`bold red on blue`). Characters count from 0, those after the end
+    of a row's text are spaces. `cursor` is a row and a character; there is none if it is hidden. `label` is the
+    name that a test has given to the screen.
+    """
 
     text: str
     channel: str = ""
+    label: str = ""
+    columns: int = 0
+    rows: int = 0
+    cursor: tuple[int, int] | None = None
+    styles: tuple[tuple[int, int, int, str], ...] = ()
 
 
 class HookFired(Event, frozen=True, kw_only=True):

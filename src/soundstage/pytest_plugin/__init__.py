@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from soundstage.drivers import ClaudeCode, Command
+    from soundstage.drivers import ClaudeCode, Command, Terminal
     from soundstage.host import App
     from soundstage.journal import Journal
     from soundstage.lifecycle import TaskDaemon
@@ -145,6 +145,12 @@ def workspace(stage: Stage) -> Workspace:
 def command(stage: Stage) -> Callable[..., Awaitable[Command]]:
     """Starts any program in a throw-away home, pointed at the scripted model: `await command([...])`."""
     return stage.command
+
+
+@pytest.fixture
+def terminal(stage: Stage) -> Callable[..., Awaitable[Terminal]]:
+    """Starts any program on a terminal of its own: `screen = await terminal([...], columns=80, rows=24)`."""
+    return stage.terminal
 
 
 @pytest.fixture

@@ -29,9 +29,11 @@ from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
-    from soundstage.drivers import ClaudeCode, Command
+    from soundstage.drivers import ClaudeCode, Command, Terminal
 
-REAL: Final = frozenset({"model_server", "command", "claude_code"})  # fixtures that need the machine's time
+REAL: Final = frozenset(
+    {"model_server", "command", "terminal", "claude_code"}
+)  # fixtures that need the machine's time
 D = TypeVar("D", bound=Daemon)
 SHOWN: Final = 200  # lines of the trace in a failure report
 
@@ -157,11 +159,18 @@ class Stage:
         """Start a program, pointed at the scripted model and at nothing else."""
         from soundstage.drivers import Command
 
-        environment = (
-            self.server().environment() | self.proxy().environment() | options.pop("environment", {})
-        )
-        made = Command(argv, self.journal, environment=environment, **options)
-        return await self._start_late(made)
+        return await self._start_late(Command(argv, self.journal, **self._pointed(options)))
+
+    async def terminal(self, argv: Sequence[str], **options: Any) -> Terminal:
+        """Start a program on a terminal of its own, pointed at the scripted model and at nothing else."""
+        from soundstage.drivers import Terminal
+
+        return await self._start_late(Terminal(argv, self.journal, **self._pointed(options)))
+
+    def _pointed(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a program, with the model's address and the proxy in its environment."""
+        ours = self.server().environment() | self.proxy().environment()
+        return {**options, "environment": ours | options.get("environment", {})}
 
     async def _start_late(self, daemon: D) -> D:
         await daemon.start()

@@ -153,7 +153,7 @@ LINES: Final[dict[type[Event], Callable[[Any], str]]] = {
     PhaseChanged: lambda e: f"{e.left} → {e.entered}" if e.left else f"→ {e.entered}",
     MessageReceived: _said,
     MessageSent: _said,
-    ScreenChanged: lambda e: _named(e.channel, e.text),
+    ScreenChanged: lambda e: _named(e.channel, e.label, e.text),
     HookFired: lambda e: _named(e.hook, e.event, e.outcome, e.output),
     FileChanged: lambda e: f"{e.change} {e.path}",
     EgressTried: lambda e: _named(f"{e.host}:{e.port}", e.method, "refused"),

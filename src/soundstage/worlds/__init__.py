@@ -1,6 +1,30 @@
 """Worlds: what surrounds the app, each with a test side and an app side."""
 
 from soundstage.worlds._console import Console, ConsoleIO
+from soundstage.worlds._keys import key_bytes, paste_bytes
+from soundstage.worlds._screen import Screen
+from soundstage.worlds._screen_cells import Cell, Cursor, Position
+from soundstage.worlds._screen_emulator import Emulator
+from soundstage.worlds._screen_event import screen_event
+from soundstage.worlds._screen_match import ScreenText, styled
+from soundstage.worlds._screen_nearest import nearest
+from soundstage.worlds._screen_style import Style
 from soundstage.worlds._workspace import Workspace
 
-__all__ = ["Console", "ConsoleIO", "Workspace"]
+__all__ = [
+    "Cell",
+    "Console",
+    "ConsoleIO",
+    "Cursor",
+    "Emulator",
+    "Position",
+    "Screen",
+    "ScreenText",
+    "Style",
+    "Workspace",
+    "key_bytes",
+    "nearest",
+    "paste_bytes",
+    "screen_event",
+    "styled",
+]

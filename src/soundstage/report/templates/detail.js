@@ -18,7 +18,10 @@ const DETAILS = {
   ],
   MessageReceived: said,
   MessageSent: said,
-  ScreenChanged: (run, row, event) => [factLine([["channel", event.channel]]), screen(event.text)],
+  ScreenChanged: (run, row, event) => [
+    factLine([["channel", event.channel], ["name", event.label], ["size", event.columns ? `${event.columns} x ${event.rows}` : ""]]),
+    screen(event),
+  ],
 };
 
 function detailOf(run, row) {
@@ -132,8 +135,4 @@ const tag = (text) => el("span", { class: "tag" }, text, " ");
 
 function said(run, row, event) {
   return [factLine([["channel", event.channel], ["sender", event.sender]]), textBlock(event.text)];
-}
-
-function screen(text) {
-  return el("pre", { class: "screen", tabindex: "0", "aria-label": "screen" }, text);
 }

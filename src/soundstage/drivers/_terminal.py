@@ -1,0 +1,343 @@
+"""A program on a terminal, as a person uses it: keys in, screens out.
+
+How it works. The program runs on a pseudo-terminal, below the launcher, in a throw-away home (`_process`,
+`_pty`, `_isolation`). A background task reads what it writes and draws it on the screen of an emulator, slice
+by slice, so that the event loop goes round. Whenever all that has come is drawn, whoever waits is woken and
+looks at the screen. Nothing waits for time to pass or for the program to be silent: `expect` returns with the
+screen that shows what it wants, and fails when the program has exited without showing it.
+
+What a program overwrites within one go is never seen, as it is with people. A program that marks its updates
+(mode 2026, "synchronized output") is shown after each of them, never in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from soundstage.drivers._isolation import Isolation, Sandbox
+from soundstage.drivers._process import GRACE
+from soundstage.drivers._pty import Pty, PtyProcess
+from soundstage.drivers._screen_log import ScreenLog
+from soundstage.errors import AppError, ExpectationError, InvalidStateError, ScriptError, WaitTimeout
+from soundstage.journal import Journal, MessageReceived, Noted
+from soundstage.lifecycle import Daemon
+from soundstage.match import Matcher, matcher
+from soundstage.net import EgressProxy
+from soundstage.worlds import Emulator, Screen, ScreenText, key_bytes, nearest, paste_bytes
+
+WITHIN: Final = 5.0
+ENVIRONMENT: Final = {"TERM": "xterm-256color"}
+MAX_ANSWERS: Final = 65536  # bytes that a program may leave unread
+
+
+class Terminal(Daemon):
+    """A program on a terminal of its own, in a throw-away home, with every way out refused and recorded.
+
+    Rows and columns count from 0. The program finds TERM=xterm-256color; the size is the terminal's, so COLUMNS
+    and LINES are not set.
+
+    Args:
+        argv: the program and its arguments.
+        journal: where its start, screens and exit go.
+        columns: how wide the screen is, 1 to 1000.
+        rows: how high.
+        scrollback: how many lines to keep that scroll out at the top.
+        cwd: the folder that it runs in; its throw-away home unless given.
+        environment: variables that it gets besides the isolated ones; they win.
+        allow: names of our variables that it gets too.
+        proxy: a proxy that runs already; one of its own unless given, or named in `environment`.
+        isolation: how far it is kept apart.
+        grace: seconds that it gets to end after SIGHUP and SIGTERM, when it is stopped.
+        name: how messages and the journal call it.
+
+    Raises:
+        EnvironmentProblem: from `start`, if it cannot be run, or the system has no pseudo-terminal left.
+
+    Example:
+        ::
+
+            terminal = Terminal([sys.executable, "-q"], journal)
+            await terminal.start()
+            await terminal.expect(">>>")
+            await terminal.send_line("6 * 7")
+            await terminal.expect("42")
+            await terminal.press("Ctrl-D")
+            await terminal.expect_exit(0)
+            await terminal.stop()
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str | Path],
+        journal: Journal,
+        *,
+        columns: int = 80,
+        rows: int = 24,
+        scrollback: int = 1000,
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        allow: Iterable[str] = (),
+        proxy: EgressProxy | None = None,
+        isolation: Isolation = Isolation.PROCESS,
+        grace: float = GRACE,
+        name: str = "terminal",
+    ) -> None:
+        if not argv:
+            raise ValueError("a terminal needs at least the program: argv is empty")
+        super().__init__(name, journal)
+        self.argv = tuple(str(part) for part in argv)
+        self.isolation = Isolation(isolation)
+        self._emulator = Emulator(columns=columns, rows=rows, history=scrollback)
+        self._cwd = cwd
+        self._grace = grace
+        self._sandbox = Sandbox(journal, proxy=proxy, extra=environment, allow=allow)
+        self._log = ScreenLog(journal, name)
+        self._pty: Pty | None = None
+        self._process: PtyProcess | None = None
+        self._end: asyncio.Task[int] | None = None
+        self._drawn = False  # to the end
+        self._changed = asyncio.Event()
+
+    # Its life.
+
+    async def _start(self) -> None:
+        await self._sandbox.open()
+        try:
+            self._pty = Pty(*self._emulator.size)
+            self._process = PtyProcess(
+                self.argv,
+                self.journal,
+                source=self.name,
+                cwd=self._cwd if self._cwd is not None else self._sandbox.home,
+                environment=self._sandbox.environment(ENVIRONMENT),
+                scratch=self._sandbox.root,
+                pty=self._pty,
+                read=self._read,
+            )
+            await self._process.start()
+        except BaseException:
+            await self._stop()
+            raise
+        self._log.cause = self._process.started_at
+        self._end = asyncio.create_task(self._process.wait(), name=f"{self.name} exit")
+        self._end.add_done_callback(lambda _: self._wake())
+
+    async def _stop(self) -> None:
+        try:
+            if self._process is not None and self._process.alive:
+                await self._process.end(grace=self._grace)
+            if self._end is not None:
+                await self._end
+        finally:
+            if self._pty is not None:
+                self._pty.close()
+            await self._sandbox.close()
+
+    async def _read(self) -> None:
+        """Read and draw what the program writes, until its end."""
+        pty = self._pty
+        assert pty is not None
+        while data := await pty.read():
+            self._emulator.add(data)
+            await self._draw(pty)
+        self._emulator.add(b"", final=True)
+        await self._draw(pty)
+        self._drawn = True
+        self._log.mark(self.screen)
+
+    async def _draw(self, pty: Pty) -> None:
+        left = True
+        while left:
+            left = self._emulator.step()
+            answers = self._emulator.take_answers()
+            if pty.unsent < MAX_ANSWERS:
+                pty.write(answers)
+            await asyncio.sleep(0)  # the others' turn
+        if self._log.wants_more:
+            self._log.pause(self.screen)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _running(self) -> PtyProcess:
+        if self._process is None:
+            raise InvalidStateError(f"{self.name} does not run", hint="start it first")
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._running().pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; `None` while it runs."""
+        return self._process.code if self._process is not None and not self._process.alive else None
+
+    # What it shows.
+
+    @property
+    def screen(self) -> Screen:
+        """What is shown now."""
+        return self._emulator.screen(held=not self._drawn)
+
+    @property
+    def scrollback(self) -> list[str]:
+        """The lines that have scrolled out at the top, oldest first."""
+        return self._emulator.scrollback
+
+    def screenshot(self) -> str:
+        """What is shown now, as text in a frame. `screen.svg()` and `screen.html()` have the colours too."""
+        return self.screen.screenshot()
+
+    async def snap(self, label: str) -> Screen:
+        """Put what is shown now into the journal, under a name; the HTML page of the trace shows it."""
+        screen = self.screen
+        self._log.name(screen, label)
+        return screen
+
+    async def expect(self, match: Any, *, within: float = WITHIN) -> Screen:
+        """Wait until the screen shows something. Returns the screen that does; one that does already counts.
+
+        Args:
+            match: a text or a `/regex/`, looked for in the rows joined by newlines, without the spaces at their
+                ends; `styled("text", fg="red")`; or whatever `soundstage.match` takes. A function gets the text,
+                whose `.screen` is the screen.
+            within: seconds.
+
+        Raises:
+            ExpectationError: if the program exits without showing it.
+            WaitTimeout: if it is not shown in time; the program runs on.
+        """
+        process = self._running()
+        wanted = matcher(match)
+        try:
+            async with asyncio.timeout(within):
+                screen = await self._shows(wanted, process)
+        except TimeoutError:
+            summary = f"{self.name} did not show what was expected within {within:g} s"
+            raise WaitTimeout(summary, expected=wanted.describe(), seen=self._seen(wanted)) from None
+        if screen is None:
+            raise ExpectationError(
+                f"{self.name} exited and did not show what was expected",
+                expected=wanted.describe(),
+                seen=self._seen(wanted),
+            )
+        self._log.mark(screen)
+        return screen
+
+    async def _shows(self, wanted: Matcher, process: PtyProcess) -> Screen | None:
+        """The screen that matches; `None` if the program has exited without."""
+        while True:
+            changed = self._changed
+            screen = self.screen
+            if wanted.matches(ScreenText.of(screen)):
+                return screen
+            if not process.alive:
+                await process.wait()  # raises what went wrong with it
+                return None
+            await changed.wait()
+
+    async def expect_exit(self, code: int | None = 0, *, within: float = WITHIN) -> int:
+        """Wait until the program has exited. Returns its exit code, negative for a signal.
+
+        Args:
+            code: the code that it is to exit with; any, if `None`.
+            within: seconds.
+
+        Raises:
+            ExpectationError: if it exits with another code.
+            WaitTimeout: if it does not exit in time; it runs on.
+        """
+        process = self._running()
+        expected = "an exit" if code is None else f"an exit with code {code}"
+        try:
+            async with asyncio.timeout(within):
+                found = await process.wait()
+        except TimeoutError:
+            summary = f"{self.name} did not exit within {within:g} s"
+            raise WaitTimeout(summary, expected=expected, seen=self._seen()) from None
+        if code is not None and found != code:
+            raise ExpectationError(f"{self.name} failed", expected=expected, seen=self._seen())
+        return found
+
+    def _seen(self, wanted: Matcher | None = None) -> str:
+        """The screen as it is, and what else may help."""
+        screen = self._emulator.screen(held=False)
+        self._log.mark(screen)
+        lines = [screen.screenshot(cut=True)]
+        if wanted is not None:
+            lines += nearest(wanted, screen, self.scrollback)
+        process = self._running()
+        lines.append("it still runs" if process.alive else process.describe_exit())
+        if self._pty is not None and self._pty.unsent:
+            lines.append(f"it does not read its input: {self._pty.unsent} bytes of it wait")
+        if self._emulator.updating:
+            lines.append("it has begun a synchronized update (mode 2026) and not ended it")
+        return "\n".join(lines)
+
+    # What is typed.
+
+    async def send(self, text: str) -> int:
+        """Type a text, as it is: control characters and escape sequences too. Returns the event's position.
+
+        While a program reads line by line, Linux takes lines of at most 4095 bytes, and drops what is longer.
+
+        Raises:
+            AppError: if the program has exited.
+        """
+        return self._type(text, text.encode())
+
+    async def send_line(self, text: str = "") -> int:
+        """Type a text and Enter."""
+        return self._type(text, text.encode() + key_bytes("Enter"))
+
+    async def press(self, *keys: str) -> int:
+        """Press keys, one after the other: `Enter`, `Up`, `F5`, `Ctrl-C`, `Alt-x`, `Shift-Tab`, `q`.
+
+        Ctrl-D ends the input of a program that reads line by line.
+
+        Raises:
+            ScriptError: for a key that does not exist, or none at all.
+            AppError: if the program has exited.
+        """
+        if not keys:
+            raise ScriptError("press() needs at least one key", hint="press('Enter')")
+        application = self._emulator.cursor_keys
+        data = b"".join(key_bytes(key, application=application) for key in keys)
+        return self._type(" ".join(f"[{key}]" for key in keys), data)
+
+    async def paste(self, text: str) -> int:
+        """Paste a text; a program that asks for it (bracketed paste) can tell it from typing."""
+        return self._type(text, paste_bytes(text, bracketed=self._emulator.bracketed_paste))
+
+    def _type(self, shown: str, data: bytes) -> int:
+        process = self._running()
+        self._log.mark(self.screen)
+        if self._pty is None or not process.alive:
+            raise AppError(f"{self.name} has exited and reads nothing", seen=self._seen())
+        event = MessageReceived(text=shown, channel=self.name, sender="test")
+        position = self.journal.append(event, source=self.name, cause=process.started_at)
+        self._log.cause = position
+        self._pty.write(data)
+        return position
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size. The program is told by SIGWINCH, and draws anew if it cares.
+
+        Raises:
+            ValueError: if it is no size of a screen.
+        """
+        process = self._running()
+        self._log.mark(self.screen)
+        self._emulator.resize(columns, rows)
+        note = Noted(text=f"the terminal has {columns} columns and {rows} rows now")
+        self._log.cause = self.journal.append(note, source=self.name, cause=process.started_at)
+        if self._pty is not None:
+            self._pty.resize(columns, rows)
+        self._wake()

@@ -1,0 +1,111 @@
+"""What a terminal shows at one moment: a grid of characters with their looks. Frozen and pure."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from soundstage.errors import MatchError
+from soundstage.match import Contains, Regex, matcher
+from soundstage.worlds._screen_cells import Cell, Cursor, Position, Row, row_text
+from soundstage.worlds._screen_frame import framed
+from soundstage.worlds._screen_html import html
+from soundstage.worlds._screen_svg import svg
+
+
+class Screen(NamedTuple):
+    """What a terminal shows at one moment. Rows and columns count from 0.
+
+    Args:
+        rows: the cells, row by row; all rows have the same length.
+        cursor: where the cursor is.
+        title: the title that the program has given to its window.
+
+    Example:
+        >>> from soundstage.worlds import Emulator
+        >>> emulator = Emulator(columns=20, rows=3)
+        >>> emulator.feed(b"name: \\x1b[1mAda\\x1b[0m")
+        >>> screen = emulator.screen()
+        >>> screen.text
+        'name: Ada'
+        >>> screen.find("Ada")
+        Position(row=0, column=6)
+        >>> screen.cell(0, 6).style.bold
+        True
+    """
+
+    rows: tuple[Row, ...]
+    cursor: Cursor = Cursor()
+    title: str = ""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+        return len(self.rows[0]) if self.rows else 0, len(self.rows)
+
+    @property
+    def lines(self) -> list[str]:
+        """The text of every row, without the spaces at its end."""
+        return [row_text(row) for row in self.rows]
+
+    @property
+    def text(self) -> str:
+        """All rows, joined by newlines, without spaces at their ends and empty rows at the bottom."""
+        return "\n".join(self.lines).rstrip("\n")
+
+    def cell(self, row: int, column: int) -> Cell:
+        """One place.
+
+        Raises:
+            IndexError: if it is not on the screen.
+        """
+        columns, rows = self.size
+        if not (0 <= row < rows and 0 <= column < columns):
+            raise IndexError(f"row {row}, column {column} is outside of {rows} rows and {columns} columns")
+        return self.rows[row][column]
+
+    def find(self, match: Any) -> Position | None:
+        """Where a text or a `/regex/` is first found within a row; `None` if it is nowhere.
+
+        Raises:
+            MatchError: if `match` is neither.
+        """
+        wanted = matcher(match)
+        if not isinstance(wanted, Contains | Regex):
+            raise MatchError(
+                "only a text or an expression has a place on the screen",
+                seen=wanted.describe(),
+                hint="find('text') or find('/regex/')",
+            )
+        for number, row in enumerate(self.rows):
+            start = _start(wanted, row_text(row))
+            if start >= 0:
+                return Position(number, columns_of(row)[start])
+        return None
+
+    def screenshot(self, *, cut: bool = False) -> str:
+        """The screen as text, in a frame.
+
+        Args:
+            cut: leave out empty rows at the bottom; the frame says how many.
+        """
+        return framed(self.rows, self.cursor, cut=cut)
+
+    def svg(self) -> str:
+        """The screen as a picture (the text of an SVG file), with colours and cursor."""
+        return svg(self.rows, self.cursor, self.title)
+
+    def html(self) -> str:
+        """The screen as one `<pre>` element with its looks inline, for any HTML page."""
+        return html(self.rows, self.cursor, self.title)
+
+
+def columns_of(row: Row) -> list[int]:
+    """The column of each character of a row's text, and the one after the last."""
+    return [*(column for column, cell in enumerate(row) for _ in cell.text), len(row)]
+
+
+def _start(wanted: Contains | Regex, line: str) -> int:
+    if isinstance(wanted, Contains):
+        return line.find(wanted.text)
+    found = wanted.search(line)
+    return found.start() if found else -1

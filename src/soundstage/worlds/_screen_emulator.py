@@ -1,0 +1,132 @@
+"""A terminal without a program: bytes in, screens out.
+
+How it works. Bytes are decoded as UTF-8, cut into text and sequences (`_screen_parser`), and drawn
+(`_screen_xterm` on `_screen_grid`). Drawing is slow compared with what a program can write, so it is done in
+slices: `add` takes what has come, `step` draws a slice of it. Whoever has an event loop to share steps until
+nothing is left, and lets others have their turn in between.
+"""
+
+from __future__ import annotations
+
+import codecs
+from typing import Final
+
+from soundstage.worlds._screen import Screen
+from soundstage.worlds._screen_codes import BRACKETED, CURSOR_KEYS, SYNCHRONIZED
+from soundstage.worlds._screen_flood import WORTH, skipped
+from soundstage.worlds._screen_parser import Parser
+
+SLICE: Final = 4096  # characters; some milliseconds, whatever they are
+HISTORY: Final = 1000
+LARGEST: Final = 1000  # columns or rows
+
+
+class Emulator:
+    """A terminal of the kind `xterm-256color`.
+
+    Args:
+        columns: how wide the screen is, 1 to 1000.
+        rows: how high.
+        history: how many lines to keep that scroll out at the top.
+
+    Raises:
+        ValueError: if the screen has no sensible size.
+
+    Example:
+        >>> emulator = Emulator(columns=10, rows=2)
+        >>> emulator.feed(b"one\\r\\ntwo\\r\\nthree")
+        >>> emulator.screen().lines, emulator.scrollback
+        (['two', 'three'], ['one'])
+    """
+
+    def __init__(self, *, columns: int = 80, rows: int = 24, history: int = HISTORY) -> None:
+        from soundstage.worlds._screen_xterm import Xterm  # pyte takes time to load
+
+        self._answers: list[str] = []
+        self._history = history
+        self._xterm = Xterm(*checked_size(columns, rows), history=history, reply=self._answers.append)
+        self._parser = Parser(self._xterm)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._text = ""
+        self._place = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take what a program has written, and draw all of it."""
+        self.add(data)
+        while self.step():
+            pass
+
+    def add(self, data: bytes, *, final: bool = False) -> None:
+        """Take what a program has written; `step` draws it. `final` means that nothing comes after it."""
+        self._text = self._text[self._place :] + self._decoder.decode(data, final)
+        self._place = 0
+
+    @property
+    def pending(self) -> int:
+        """How many characters have not been drawn."""
+        return len(self._text) - self._place
+
+    def step(self) -> bool:
+        """Draw a slice of what is pending. Returns whether more is left."""
+        if self._parser.idle and self._xterm.grid.margins is None and self.pending >= WORTH:
+            columns, rows = self.size
+            text = self._text[self._place :]
+            self._place += skipped(text, self._history + 2 * rows, columns, wraps=self._xterm.wraps)
+        piece = self._text[self._place : self._place + SLICE]
+        self._place += len(piece)
+        self._parser.feed(piece)
+        return self.pending > 0
+
+    def take_answers(self) -> bytes:
+        """What the terminal has answered to the program's questions since the last time; it is input for it."""
+        answers = "".join(self._answers).encode()
+        self._answers.clear()
+        return answers
+
+    def screen(self, *, held: bool = True) -> Screen:
+        """What is shown now.
+
+        Args:
+            held: during a synchronised update (mode 2026), show what was there before it began.
+        """
+        return self._xterm.screen(held=held)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+        return self._xterm.grid.columns, self._xterm.grid.lines
+
+    @property
+    def scrollback(self) -> list[str]:
+        """The lines that have scrolled out at the top, oldest first."""
+        return self._xterm.main.past()
+
+    @property
+    def updating(self) -> bool:
+        """Whether the program is in the middle of a synchronised update."""
+        return SYNCHRONIZED in self._xterm.flags
+
+    @property
+    def cursor_keys(self) -> bool:
+        """Whether the program wants cursor keys in their other form (DECCKM)."""
+        return CURSOR_KEYS in self._xterm.flags
+
+    @property
+    def bracketed_paste(self) -> bool:
+        """Whether the program wants marks around a paste."""
+        return BRACKETED in self._xterm.flags
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Another size.
+
+        Raises:
+            ValueError: if it is no sensible one.
+        """
+        self._xterm.resize(*checked_size(columns, rows))
+
+
+def checked_size(columns: int, rows: int) -> tuple[int, int]:
+    """Both, if they are the size of a screen."""
+    if not (1 <= columns <= LARGEST and 1 <= rows <= LARGEST):
+        raise ValueError(f"a screen has 1 to {LARGEST} columns and rows, got {columns} x {rows}")
+    return columns, rows
