@@ -39,13 +39,17 @@ def test_a_system_clock_follows_the_machine():
     assert abs(clock.wall() - datetime.now(UTC)) < timedelta(minutes=1)
 
 
-def test_a_system_clock_does_not_wait_for_zero_seconds():
+def test_a_system_clock_gives_way_to_nobody_for_zero_seconds_and_waits_for_more():
     async def main():
+        turns = []
+        asyncio.get_running_loop().call_soon(turns.append, "another task")
         await SystemClock().sleep(0)
         await SystemClock().sleep(-1)
+        before = list(turns)
         await SystemClock().sleep(0.001)
+        return before, turns
 
-    asyncio.run(main())
+    assert asyncio.run(main()) == ([], ["another task"])
 
 
 def test_sleeping_on_the_clock_of_the_loop_takes_virtual_seconds():
