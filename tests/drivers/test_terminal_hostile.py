@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -43,6 +44,17 @@ for detach in (False, True, False):
     child(detach)
 os.write(1, b'parent\\r\\n')
 ENDING
+"""
+
+POLITE = """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+wanted = {signal.SIGHUP}
+signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+print("ready", flush=True)
+signal.sigwait(wanted)
+print("saved")
+raise SystemExit(5)
 """
 
 COUNT = """
@@ -110,10 +122,11 @@ def test_binary_output_is_a_screen_and_an_exit_like_any_other() -> None:
 
 def test_invalid_utf_8_is_shown_as_such() -> None:
     async def body(terminal: Terminal) -> str:
-        return (await terminal.expect("end", within=WITHIN)).text
+        await terminal.expect_exit(within=WITHIN)
+        return terminal.screen.text
 
     _, text = with_terminal(shell(r"printf 'a\377b\303 \342\202end\303'"), body)
-    assert text.startswith("a\ufffdb\ufffd \ufffdend")
+    assert text == "a\ufffdb\ufffd \ufffdend\ufffd"
 
 
 def test_a_flood_of_100_mb_ends_with_its_last_screen_and_leaves_few_events() -> None:
@@ -152,12 +165,33 @@ def test_the_event_loop_goes_round_in_a_flood_and_the_flood_can_be_waited_for() 
     assert len(journal) < 60
 
 
-def test_a_flood_of_sequences_is_waited_out_in_bounded_memory() -> None:
-    async def body(terminal: Terminal) -> None:
-        await terminal.expect("done", within=WITHIN)
+def test_a_flood_of_sequences_is_drawn_in_slices_between_which_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    in_a_row: list[int] = [0]
 
-    code = r"import os; os.write(1, b'\x1b[31mred\x1b[0m\x1b[2J\x1b[H' * 20_000 + b'done'); input()"
+    async def body(terminal: Terminal) -> None:
+        step = terminal._emulator.step
+
+        def counted() -> bool:
+            in_a_row[-1] += 1
+            return step()
+
+        async def turns() -> None:
+            while True:
+                in_a_row.append(0)
+                await asyncio.sleep(0)
+
+        monkeypatch.setattr(terminal._emulator, "step", counted)
+        turning = asyncio.create_task(turns())
+        await terminal.press("Enter")
+        await terminal.expect("done", within=WITHIN)
+        turning.cancel()
+
+    code = r"import os; input(); os.write(1, b'\x1b[31mred\x1b[0m\x1b[2J\x1b[H' * 20_000 + b'done'); input()"
     with_terminal(python(code), body)
+    assert sum(in_a_row) > 50
+    assert max(in_a_row) == 1
 
 
 def test_a_program_that_ignores_everything_is_killed_in_the_end(exists: Exists) -> None:
@@ -177,15 +211,21 @@ def test_a_program_that_ignores_everything_is_killed_in_the_end(exists: Exists) 
     assert "no end" in journal.events(ScreenChanged)[-1].text
 
 
-def test_a_program_that_is_stopped_by_its_terminal_still_ends(exists: Exists) -> None:
-    async def body(terminal: Terminal) -> int:
+def test_a_program_that_is_stopped_goes_on_to_its_end() -> None:
+    async def body(terminal: Terminal) -> None:
         await terminal.expect("ready", within=WITHIN)
-        await terminal.press("Ctrl-Z")
-        return terminal.pid
 
-    journal, pid = with_terminal(shell("echo ready; exec cat"), body)
-    assert not exists(pid)
-    assert len(journal.events(ProcessExited)) == 1
+    journal, _ = with_terminal(shell("echo ready; kill -STOP $$; exec cat"), body, grace=WITHIN)
+    assert journal.events(ProcessExited) == [ProcessExited(code=-signal.SIGHUP)]
+
+
+def test_a_program_may_end_in_its_own_way_when_its_terminal_goes() -> None:
+    async def body(terminal: Terminal) -> None:
+        await terminal.expect("ready", within=WITHIN)
+
+    journal, _ = with_terminal(python(POLITE), body, grace=WITHIN)
+    assert journal.events(ProcessExited) == [ProcessExited(code=5)]
+    assert journal.events(ScreenChanged)[-1].text == "ready\nsaved"
 
 
 @pytest.mark.parametrize(

@@ -382,6 +382,18 @@ def test_a_flood_is_drawn_in_slices_and_most_of_it_not_at_all():
     assert made.screen().text == "y\ny\ny"
 
 
+def test_a_cell_takes_only_so_many_marks():
+    assert len(emulator("a" + "\u0301" * 1000).screen().cell(0, 0).text) < 20
+
+
+def test_the_alternate_screen_goes_on_where_the_other_was_and_the_cursor_is_restored():
+    made = emulator("ab\x1b[31m\x1b[2;3r\x1b[1;3H\x1b[?1049hc")
+    assert made.screen().cell(0, 2) == Cell("c", Style(fg="red"))
+    made.feed(b"\x1b[m\x1b[4;1H\x1b[?1049l!")
+    assert made.screen().lines[0] == "ab!"
+    assert made.screen().cell(0, 2).style == Style(fg="red")
+
+
 def test_a_string_that_never_ends_does_not_fill_the_memory():
     made = emulator(b"\x1b]0;" + b"x" * 1_000_000 + b"\x07after")
     assert made.screen().text == "after"
