@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soundstage.clock import VirtualClock, run
-from soundstage.errors import ExpectationError, InvalidStateError, ScriptError, WaitTimeout
+from soundstage.errors import ExpectationError, InvalidStateError, NoMatchError, ScriptError, WaitTimeout
 from soundstage.host import HostBuilder
 from soundstage.journal import EgressTried, Journal, RunFinished, RunStarted, read_journal
 from soundstage.lifecycle import Daemon, Status
@@ -134,6 +134,19 @@ def test_a_strict_script_with_a_rule_left_over_fails_the_run_and_names_it():
     with pytest.raises(
         ScriptError, match=r"1 rule\(s\) of a strict script were never used[\s\S]*never asked"
     ):
+        HostBuilder().with_script(script).run(body)
+
+
+def test_a_request_without_a_rule_fails_a_strict_run_even_if_the_app_swallows_the_error():
+    script = Script(strict=True)
+    script.on(user="hello").reply("hi")
+
+    async def body(host):
+        await complete(host.model, ModelRequest(model="m", messages=(user("hello"),)))
+        with pytest.raises(NoMatchError):
+            await complete(host.model, ModelRequest(model="m", messages=(user("other"),)))
+
+    with pytest.raises(ScriptError, match=r"1 request\(s\) had no rule[\s\S]*'hello' is not in 'other'"):
         HostBuilder().with_script(script).run(body)
 
 

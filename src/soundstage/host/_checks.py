@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from soundstage.errors import ExpectationError, ScriptError
-from soundstage.journal import EgressTried, Journal
+from soundstage.journal import EgressTried, Journal, ModelFailed
 from soundstage.models import Rule, ScriptedModel
 
 
 def check_end(journal: Journal, scripted: ScriptedModel, *, allow_egress: bool = False) -> None:
-    """Check that nothing tried to leave, and that a strict script has no rule left over.
+    """Check that nothing tried to leave, and that a strict script answered every request and used every rule.
 
     Raises:
         ExpectationError: naming the hosts that the app tried to reach.
-        ScriptError: naming the rules that were never used.
+        ScriptError: with the nearest rules of a request that none answered, even if the app swallowed the
+            error; or naming the rules that were never used.
     """
     tried = sorted({f"{event.host}:{event.port}" for event in journal.events(EgressTried)})
     if tried and not allow_egress:
@@ -21,6 +22,13 @@ def check_end(journal: Journal, scripted: ScriptedModel, *, allow_egress: bool =
             expected="no host but those of this run",
             seen=", ".join(tried),
             hint="turn the call off in the app, or allow it: allow_egress() on the builder, egress='allow' on the mark",
+        )
+    misses = [event.message for event in journal.events(ModelFailed) if event.reason == "no_match"]
+    if misses and scripted.script.strict:
+        raise ScriptError(
+            f"{len(misses)} request(s) had no rule in a strict script",
+            seen=misses[0],
+            hint="the app got an error and may have swallowed it; script the request, or use strict=False",
         )
     unused = scripted.unused() if scripted.script.strict else []
     if unused:
