@@ -8,6 +8,7 @@ import zlib
 
 import httpx
 import pytest
+import zstandard
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -22,16 +23,17 @@ UNPRIVILEGED = 1 << 0 | 1 << 9 | 1 << 12
 class Client:
     """Speaks JSON over one connection."""
 
-    def __init__(self, socket, *, compressed=False):
+    def __init__(self, socket, *, query=""):
         self.socket = socket
-        self.inflate = zlib.decompressobj() if compressed else None
+        self.inflate = zlib.decompressobj() if "zlib-stream" in query else None
+        if "zstd-stream" in query:
+            self.inflate = zstandard.ZstdDecompressor().decompressobj()
         self.seq = None
 
     async def receive(self):
         data = await self.socket.recv()
         if self.inflate is not None:
             assert isinstance(data, bytes)
-            assert data.endswith(b"\x00\x00\xff\xff")
             data = self.inflate.decompress(data)
         payload = json.loads(data)
         self.seq = payload["s"] or self.seq
@@ -62,7 +64,7 @@ def gateway(on_discord, body, *, query="?v=10&encoding=json", **options):
 
     async def run(world):
         async with connect(world.gateway_url + query) as socket:
-            client = Client(socket, compressed="zlib-stream" in query)
+            client = Client(socket, query=query)
             hello = await client.receive()
             assert hello["op"] == 10
             assert hello["d"]["heartbeat_interval"] == int(options.get("heartbeat", 41.25) * 1000)
@@ -72,7 +74,14 @@ def gateway(on_discord, body, *, query="?v=10&encoding=json", **options):
 
 
 @pytest.mark.parametrize(
-    "query", ["?v=10&encoding=json", "?v=10&encoding=json&compress=zlib-stream", "/?v=9", ""]
+    "query",
+    [
+        "?v=10&encoding=json",
+        "?v=10&encoding=json&compress=zlib-stream",
+        "?v=10&compress=zstd-stream",
+        "/?v=9",
+        "",
+    ],
 )
 def test_a_session_begins_with_hello_identify_ready_and_the_guild(on_discord, query):
     async def body(client, world):
@@ -157,7 +166,7 @@ def test_an_api_version_that_is_not_there_is_4012(on_discord, query):
     assert gateway(on_discord, lambda client, _: client.closed(), query=query) == 4012
 
 
-@pytest.mark.parametrize("query", ["?encoding=etf", "?compress=zstd-stream"])
+@pytest.mark.parametrize("query", ["?encoding=etf", "?compress=brotli"])
 def test_a_transport_that_is_not_spoken_is_refused_in_words(on_discord, query):
     async def body(world):
         with pytest.raises(InvalidStatus) as caught:

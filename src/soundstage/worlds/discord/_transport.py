@@ -100,7 +100,7 @@ async def serve_gateway(platform: Platform, websocket: WebSocket, now: Callable[
         await websocket.refuse(400, problem)
         return
     await websocket.accept()
-    pack = _stream() if transport == "zlib-stream" else bytes.decode
+    pack = PACKS[transport]()
     line = Line(pack, platform.settings.heartbeat * GRACE)
     connection = Connection(platform, line, version=query.get("v", "10"), transport=transport)
     line.watch(connection.late)
@@ -149,12 +149,16 @@ def _unfit(path: str, query: dict[str, str]) -> str:
         return f"the gateway is at /gateway, not at {path}"
     if query.get("encoding", "json") != "json":
         return f"this gateway speaks encoding=json, not {query['encoding']}"
-    if query.get("compress", "zlib-stream") != "zlib-stream":
-        return f"this gateway speaks compress=zlib-stream or none, not {query['compress']}"
+    if query.get("compress", "plain") not in PACKS:
+        return f"this gateway speaks compress={' or '.join(PACKS)}, not {query['compress']}"
     return ""
 
 
-def _stream() -> Callable[[bytes], bytes]:
+def _plain() -> Callable[[bytes], str]:
+    return bytes.decode
+
+
+def _zlib() -> Callable[[bytes], bytes]:
     """One compressed stream for the whole connection; each message ends with a flush."""
     deflate = zlib.compressobj()
 
@@ -162,3 +166,18 @@ def _stream() -> Callable[[bytes], bytes]:
         return deflate.compress(payload) + deflate.flush(zlib.Z_SYNC_FLUSH)
 
     return pack
+
+
+def _zstd() -> Callable[[bytes], bytes]:
+    """The same with the compression that discord.py prefers where it can read it."""
+    import zstandard
+
+    deflate = zstandard.ZstdCompressor().compressobj()
+
+    def pack(payload: bytes) -> bytes:
+        return deflate.compress(payload) + deflate.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+    return pack
+
+
+PACKS: Final = {"plain": _plain, "zlib-stream": _zlib, "zstd-stream": _zstd}
