@@ -12,6 +12,7 @@ from soundstage.journal._events import (
     EgressTried,
     Event,
     FileChanged,
+    FlowEnded,
     HookFired,
     MessageReceived,
     MessageSent,
@@ -40,6 +41,7 @@ from soundstage.journal._journal import Journal
 from soundstage.journal._redact import Redactor
 from soundstage.journal._secrets import REDACTED
 from soundstage.journal._wanted import event
+from soundstage.journal._words import one_line
 
 __all__ = [
     "REDACTED",
@@ -50,6 +52,7 @@ __all__ = [
     "EgressTried",
     "Event",
     "FileChanged",
+    "FlowEnded",
     "HookFired",
     "Journal",
     "MessageReceived",
@@ -77,5 +80,6 @@ __all__ = [
     "encode_record",
     "event",
     "event_types",
+    "one_line",
     "read_journal",
 ]

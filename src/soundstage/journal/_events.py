@@ -2,21 +2,53 @@
 
 An app may add its own: subclass `Event`, frozen and keyword-only, and append instances. The class name is
 the type in the file, so it must be unique.
+
+`str(event)` is the event in words, for traces, pages and error messages. A class that can say it better than
+the list of its fields overrides `__str__`: no field can have that name, whatever an app calls its fields.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from soundstage.journal._words import (
+    call_text,
+    chunk_words,
+    field_words,
+    joined,
+    request_words,
+    response_words,
+    said,
+)
 from soundstage.messages import ModelChunk, ModelRequest, ModelResponse
 
 
 class Event(
     msgspec.Struct, gc=False, frozen=True, kw_only=True, tag_field="type", tag=True, omit_defaults=True
 ):
-    """Base of all facts. Subclasses are frozen records; the class name is the type in files."""
+    """Base of all facts. Subclasses are frozen records; the class name is the type in files.
+
+    `str(event)` reads well in one line; override `__str__` where the list of fields does not.
+
+    Attributes:
+        routine: whether events of this class come by the dozen and say nothing that others do not: pieces of
+            a stream, acknowledgements. The trace as text leaves them out; the page shows all.
+
+    Example:
+        >>> class TeaServed(Event, frozen=True, kw_only=True):
+        ...     text: str
+        ...     sender: str = ""
+        ...     cups: int = 1
+        >>> str(TeaServed(text="green", sender="ann", cups=2))
+        'ann: green · cups=2'
+    """
+
+    routine: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return field_words(self)
 
 
 class RunStarted(Event, frozen=True, kw_only=True):
@@ -26,12 +58,18 @@ class RunStarted(Event, frozen=True, kw_only=True):
     wall: str = ""
     seed: int = 0
 
+    def __str__(self) -> str:
+        return joined(self.name, self.wall, f"seed {self.seed}")
+
 
 class RunFinished(Event, frozen=True, kw_only=True):
     """A run is over."""
 
     outcome: Literal["passed", "failed", "aborted"] = "passed"
     reason: str = ""
+
+    def __str__(self) -> str:
+        return joined(self.outcome, self.reason)
 
 
 class DaemonChanged(Event, frozen=True, kw_only=True):
@@ -41,6 +79,9 @@ class DaemonChanged(Event, frozen=True, kw_only=True):
     status: str
     error: str = ""
 
+    def __str__(self) -> str:
+        return joined(self.daemon, self.status.lower(), self.error)
+
 
 class ModelRequested(Event, frozen=True, kw_only=True):
     """The app asked a model. `model_kind` names the peer behind the protocol: scripted, replay, live..."""
@@ -48,17 +89,26 @@ class ModelRequested(Event, frozen=True, kw_only=True):
     request: ModelRequest
     model_kind: str = ""
 
+    def __str__(self) -> str:
+        return request_words(self.request)
+
 
 class ModelChunked(Event, frozen=True, kw_only=True):
     """The model sent a piece of its reply."""
 
     chunk: ModelChunk
 
+    def __str__(self) -> str:
+        return chunk_words(self.chunk)
+
 
 class ModelResponded(Event, frozen=True, kw_only=True):
     """The reply is complete. The record's `cause` is the position of the request."""
 
     response: ModelResponse
+
+    def __str__(self) -> str:
+        return response_words(self.response)
 
 
 class ModelFailed(Event, frozen=True, kw_only=True):
@@ -68,6 +118,10 @@ class ModelFailed(Event, frozen=True, kw_only=True):
     message: str
     status: int = 0
     kind: str = ""
+
+    def __str__(self) -> str:
+        facts = [self.reason.replace("_", " "), str(self.status) if self.status else "", self.kind]
+        return " ".join(fact for fact in facts if fact) + f": {self.message}"
 
 
 class RequestRefused(Event, frozen=True, kw_only=True):
@@ -79,6 +133,9 @@ class RequestRefused(Event, frozen=True, kw_only=True):
     message: str
     body: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.status} {self.path}: {self.message}"
+
 
 class RequestServed(Event, frozen=True, kw_only=True):
     """A request on the wire that no model answers: token counts, model lists, embeddings."""
@@ -88,6 +145,9 @@ class RequestServed(Event, frozen=True, kw_only=True):
     what: str
     status: int = 200
     detail: dict[str, Any] = {}
+
+    def __str__(self) -> str:
+        return joined(str(self.status), self.what, self.path)
 
 
 class ToolCalled(Event, frozen=True, kw_only=True):
@@ -99,6 +159,9 @@ class ToolCalled(Event, frozen=True, kw_only=True):
     agent: str = ""
     conversation: str = ""
 
+    def __str__(self) -> str:
+        return call_text(self.name, self.arguments)
+
 
 class ToolReturned(Event, frozen=True, kw_only=True):
     """A tool is done; its cause is the `ToolCalled`."""
@@ -106,6 +169,9 @@ class ToolReturned(Event, frozen=True, kw_only=True):
     call_id: str
     text: str = ""
     is_error: bool = False
+
+    def __str__(self) -> str:
+        return f"error: {self.text}" if self.is_error else self.text
 
 
 class AgentStarted(Event, frozen=True, kw_only=True):
@@ -116,6 +182,9 @@ class AgentStarted(Event, frozen=True, kw_only=True):
     parent: str = ""
     task: str = ""
 
+    def __str__(self) -> str:
+        return joined(self.agent, f"started by {self.parent}" if self.parent else "", self.task)
+
 
 class AgentFinished(Event, frozen=True, kw_only=True):
     """An agent is done."""
@@ -125,14 +194,22 @@ class AgentFinished(Event, frozen=True, kw_only=True):
     outcome: Literal["success", "failure", "aborted"] = "success"
     text: str = ""
 
+    def __str__(self) -> str:
+        return joined(self.agent, self.outcome, self.text)
+
 
 class Routed(Event, frozen=True, kw_only=True):
-    """A router chose who goes next."""
+    """A router chose who goes next. `left` is the phase before, `iteration` counts its rounds from 1."""
 
     agents: tuple[str, ...]
     phase: str = ""
     reason: str = ""
     conversation: str = ""
+    left: str = ""
+    iteration: int = 0
+
+    def __str__(self) -> str:
+        return joined("→ " + ", ".join(self.agents), self.phase, self.reason)
 
 
 class PhaseChanged(Event, frozen=True, kw_only=True):
@@ -142,6 +219,22 @@ class PhaseChanged(Event, frozen=True, kw_only=True):
     left: str = ""
     conversation: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.left} → {self.entered}" if self.left else f"→ {self.entered}"
+
+
+class FlowEnded(Event, frozen=True, kw_only=True):
+    """The agents of a conversation stopped taking turns: `end`, `complete`, `max_iterations`, or an `error`."""
+
+    reason: str
+    conversation: str = ""
+    iterations: int = 0
+    detail: str = ""
+
+    def __str__(self) -> str:
+        turns = f"after {self.iterations} turns" if self.iterations else ""
+        return joined(self.reason.replace("_", " "), turns, self.detail)
+
 
 class MessageReceived(Event, frozen=True, kw_only=True):
     """The app got a message from a world: a line on the console, a prompt. `sender` is who wrote it."""
@@ -150,6 +243,9 @@ class MessageReceived(Event, frozen=True, kw_only=True):
     channel: str = ""
     sender: str = ""
 
+    def __str__(self) -> str:
+        return said(self.text, sender=self.sender, channel=self.channel)
+
 
 class MessageSent(Event, frozen=True, kw_only=True):
     """The app said something to a world: a line on the console, an answer."""
@@ -157,6 +253,9 @@ class MessageSent(Event, frozen=True, kw_only=True):
     text: str
     channel: str = ""
     sender: str = ""
+
+    def __str__(self) -> str:
+        return said(self.text, sender=self.sender, channel=self.channel)
 
 
 class ScreenChanged(Event, frozen=True, kw_only=True):
@@ -176,6 +275,9 @@ class ScreenChanged(Event, frozen=True, kw_only=True):
     cursor: tuple[int, int] | None = None
     styles: tuple[tuple[int, int, int, str], ...] = ()
 
+    def __str__(self) -> str:
+        return joined(self.channel, self.label, self.text)
+
 
 class HookFired(Event, frozen=True, kw_only=True):
     """A hook of an agent ran."""
@@ -186,6 +288,9 @@ class HookFired(Event, frozen=True, kw_only=True):
     exit_code: int | None = None
     output: str = ""
 
+    def __str__(self) -> str:
+        return joined(self.hook, self.event, self.outcome, self.output)
+
 
 class FileChanged(Event, frozen=True, kw_only=True):
     """A file of a workspace is different now."""
@@ -195,6 +300,9 @@ class FileChanged(Event, frozen=True, kw_only=True):
     before: str | None = None  # sha256
     after: str | None = None
 
+    def __str__(self) -> str:
+        return f"{self.change} {self.path}"
+
 
 class EgressTried(Event, frozen=True, kw_only=True):
     """The process tree tried to reach a host outside. It was refused."""
@@ -202,6 +310,9 @@ class EgressTried(Event, frozen=True, kw_only=True):
     host: str
     port: int
     method: str = ""
+
+    def __str__(self) -> str:
+        return joined(f"{self.host}:{self.port}", self.method, "refused")
 
 
 class ProcessStarted(Event, frozen=True, kw_only=True):
@@ -212,12 +323,18 @@ class ProcessStarted(Event, frozen=True, kw_only=True):
     cwd: str = ""
     environment: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return " ".join(self.command)
+
 
 class ProcessExited(Event, frozen=True, kw_only=True):
     """The program ended; a negative `code` is the signal that ended it."""
 
     code: int
     stderr: str = ""
+
+    def __str__(self) -> str:
+        return joined(f"exit {self.code}", self.stderr)
 
 
 class Noted(Event, frozen=True, kw_only=True):
@@ -226,12 +343,18 @@ class Noted(Event, frozen=True, kw_only=True):
     text: str
     data: dict[str, Any] = {}
 
+    def __str__(self) -> str:
+        return self.text
+
 
 class UnknownEvent(Event, frozen=True, kw_only=True):
     """An event of a newer version, or of an app that is not loaded. `line` is the record as it was."""
 
     event_type: str
     line: bytes
+
+    def __str__(self) -> str:
+        return f"{self.event_type}: an event of a newer version, or of an app that is not loaded"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -1,0 +1,114 @@
+"""Events in words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from soundstage import journal
+from soundstage.journal import (
+    Event,
+    MessageReceived,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    ToolCalled,
+    ToolReturned,
+    one_line,
+)
+from soundstage.journal._words import LINE
+from soundstage.messages import (
+    Caller,
+    ModelRequest,
+    ModelResponse,
+    Opaque,
+    Text,
+    Thinking,
+    ToolCall,
+    tool,
+    user,
+)
+
+
+class TeaOrdered(Event, frozen=True, kw_only=True):
+    """An event of an app, whose fields are called like methods that others might have."""
+
+    summary: str
+    line: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class TeaAnnounced(Event, frozen=True, kw_only=True):
+    """An event with somebody who says something somewhere."""
+
+    text: str = ""
+    channel: str = ""
+    sender: str = ""
+    kind: str = "green"
+    detail: dict[str, int] = {}
+
+
+REPLY = (
+    Thinking(text="hm"),
+    Text(text="I read."),
+    ToolCall(id="1", name="read", arguments={"path": "a", "n": 2}),
+    ToolCall(id="2", name="odd", raw="{not json"),
+    Opaque(type="image"),
+)
+ASKED = ModelRequest(model="m", messages=(user("hello\n  you"),), caller=Caller(agent="ada"))
+PROBE = ModelRequest(model="m", messages=(tool("c1", "42"),), purpose="probe")
+BUSY = ModelFailed(reason="error", message="busy", status=529, kind="overloaded_error")
+
+
+def test_every_event_class_of_the_journal_has_its_words():
+    classes = {value for value in vars(journal).values() if isinstance(value, type)}
+    own = {cls for cls in classes if issubclass(cls, Event)} - {Event}
+    assert len(own) > 20
+    assert [cls.__name__ for cls in own if cls.__str__ is Event.__str__] == []
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (ModelRequested(request=ASKED), "ada → m · user: hello you"),
+        (ModelRequested(request=PROBE), "m (probe) · tool: result: 42"),
+        (ModelRequested(request=ModelRequest(model="m", messages=())), "m · no messages"),
+        (
+            ModelResponded(response=ModelResponse(parts=REPLY, finish="tool_calls")),
+            '(thinking) hm · I read. → read(path="a", n=2) → odd({not json) · [image]',
+        ),
+        (ModelResponded(response=ModelResponse(finish="length")), "[length] (empty reply)"),
+        (ModelFailed(reason="no_match", message="nothing fits"), "no match: nothing fits"),
+        (MessageReceived(text="hi", channel="console", sender="ana"), "ana: hi"),
+        (MessageReceived(text="hi", channel="console"), "console: hi"),
+        (BUSY, "error 529 overloaded_error: busy"),
+        (ToolCalled(call_id="1", name="read", arguments={}), "read()"),
+        (ToolReturned(call_id="1", text="no such file", is_error=True), "error: no such file"),
+    ],
+)
+def test_an_event_says_what_happened(event, expected):
+    assert str(event) == expected
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (TeaOrdered(summary="green", line=2), "summary=green, line=2"),
+        (TeaOrdered(summary=""), ""),
+        (TeaAnnounced(text="tea is ready", sender="ann"), "ann: tea is ready"),
+        (TeaAnnounced(text="tea", sender="ann", channel="#tea"), "ann in #tea: tea"),
+        (TeaAnnounced(text="tea", kind="black", detail={"cups": 2}), "tea · kind=black, detail={'cups': 2}"),
+        (TeaAnnounced(sender="ann", kind="black"), "ann · kind=black"),
+        (TeaAnnounced(), ""),
+    ],
+)
+def test_an_event_of_an_app_shows_who_where_the_text_and_what_is_not_as_usual(event, expected):
+    assert str(event) == expected
+
+
+@given(st.text(max_size=2000), st.integers(1, 300))
+def test_one_line_is_one_line_and_not_too_long(text, length):
+    assert len(one_line(text, length)) <= length
+    assert len(one_line(text).splitlines()) <= 1
+    assert len(one_line(text)) <= LINE
