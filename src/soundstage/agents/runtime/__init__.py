@@ -8,5 +8,33 @@ from soundstage.agents.runtime._contract import (
     Permission,
     RunsAgents,
 )
+from soundstage.agents.runtime._errors import (
+    AgentDefinitionError,
+    AgentProblem,
+    ToolDefinitionError,
+    ToolError,
+    UnknownAgentError,
+    UnknownToolError,
+)
+from soundstage.agents.runtime._registry import AgentRegistry
+from soundstage.agents.runtime._tool import Tool, ToolContext, ToolRegistry, tool
 
-__all__ = ["PERMISSIONS", "AgentDefinition", "AgentOutcome", "AgentTask", "Permission", "RunsAgents"]
+__all__ = [
+    "PERMISSIONS",
+    "AgentDefinition",
+    "AgentDefinitionError",
+    "AgentOutcome",
+    "AgentProblem",
+    "AgentRegistry",
+    "AgentTask",
+    "Permission",
+    "RunsAgents",
+    "Tool",
+    "ToolContext",
+    "ToolDefinitionError",
+    "ToolError",
+    "ToolRegistry",
+    "UnknownAgentError",
+    "UnknownToolError",
+    "tool",
+]

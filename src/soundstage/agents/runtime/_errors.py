@@ -1,0 +1,67 @@
+"""What can be wrong with tools and agents as they are written. All of it is the author's fault."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from soundstage.errors import ScriptError
+
+
+class ToolError(Exception):
+    """Raised by a tool that cannot do what it was asked. The model reads the message; nothing else happens."""
+
+
+class ToolDefinitionError(ScriptError, ValueError):
+    """Raised when a function cannot be a tool, or two tools have one name. Also a `ValueError`."""
+
+
+class _UnknownNameError(ScriptError, KeyError):
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would quote it
+
+
+class UnknownToolError(_UnknownNameError):
+    """Raised when a registry is asked for a tool that it does not have. Also a `KeyError`."""
+
+
+class UnknownAgentError(_UnknownNameError):
+    """Raised when there is no agent of that name. Also a `KeyError`."""
+
+
+class AgentProblem(NamedTuple):
+    """One thing wrong with the definition of an agent.
+
+    Args:
+        agent: its slug.
+        field: the field of `AgentDefinition`.
+        message: the problem in one sentence, with what to do.
+    """
+
+    agent: str
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.agent}: {self.field}: {self.message}"
+
+
+class AgentDefinitionError(ScriptError, ValueError):
+    """Raised when definitions of agents are refused. `problems` lists all that is wrong."""
+
+    def __init__(self, problems: Sequence[AgentProblem]) -> None:
+        self.problems = tuple(problems)
+        count = f"{len(self.problems)} problem{'s' if len(self.problems) != 1 else ''}"
+        super().__init__(
+            f"these agents cannot work: {count}",
+            expected="tools that exist, and exactly the permissions that they need",
+            seen="\n".join(str(problem) for problem in self.problems),
+            hint="correct the definitions above",
+        )
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """`did you mean 'x'?`, or nothing."""
+    found = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {found[0]!r}?" if found else ""
