@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +47,7 @@ class TeaAnnounced(Event, frozen=True, kw_only=True):
     channel: str = ""
     sender: str = ""
     kind: str = "green"
-    detail: dict[str, int] = {}
+    detail: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 REPLY = (

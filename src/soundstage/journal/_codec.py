@@ -8,6 +8,7 @@ import msgspec
 
 from soundstage.errors import HarnessError
 from soundstage.journal._events import Event, Record, UnknownEvent, event_types
+from soundstage.journal._homes import load_home
 
 SCHEMA_VERSION: Final = 1
 
@@ -113,6 +114,8 @@ def _decode_event(kind: str, envelope: _Envelope, line: bytes) -> Event:
 def _decoder(kind: str) -> msgspec.json.Decoder[Any] | None:
     if kind not in _decoders:
         cls = event_types().get(kind)
+        if cls is None and load_home(kind):
+            cls = event_types().get(kind)
         if cls is None:
             return None
         _decoders[kind] = msgspec.json.Decoder(cls)

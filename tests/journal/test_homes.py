@@ -1,0 +1,110 @@
+"""Event classes of the packages above the journal: found when a file has one of them, and not before."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import soundstage
+from soundstage.journal import UnknownEvent, decode_record, encode_record
+from soundstage.journal._homes import HOMES, load_home
+
+SOURCE = Path(soundstage.__file__).parent
+JOURNAL = SOURCE / "journal"
+
+
+def line(kind: str, **fields) -> bytes:
+    event = {"type": kind, **fields}
+    return json.dumps(
+        {"position": 1, "time": 0.0, "run": "r", "source": "s", "cause": None, "event": event}
+    ).encode()
+
+
+def classes_of_events() -> dict[str, str]:
+    """Class name -> module, of all event classes in the source outside the journal."""
+    bases = {"Event"}
+    found: dict[str, str] = {}
+    files = [path for path in SOURCE.rglob("*.py") if JOURNAL not in path.parents]
+    trees = [(path, ast.parse(path.read_text())) for path in files]
+    imports_event = [
+        (path, tree)
+        for path, tree in trees
+        if any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "soundstage.journal"
+            and any(name.name == "Event" for name in node.names)
+            for node in tree.body
+        )
+    ]
+    while True:
+        before = len(found)
+        for path, tree in imports_event:
+            module = ".".join(["soundstage", *path.relative_to(SOURCE).with_suffix("").parts])
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef) and bases & {ast.unparse(base) for base in node.bases}:
+                    found[node.name] = module
+        bases |= found.keys()
+        if len(found) == before:
+            return found
+
+
+def test_every_event_class_of_a_package_has_its_home_in_the_table():
+    found = classes_of_events()
+    assert len(found) >= 25
+    assert found == HOMES, "add new event classes to soundstage/journal/_homes.py"
+
+
+def test_a_reader_of_a_file_knows_the_entries_of_apps_and_the_events_of_discord_without_importing_them():
+    code = """
+import sys
+from soundstage.journal import decode_record
+assert not {"soundstage.agents", "soundstage.worlds"} & set(sys.modules)
+for line in sys.stdin.buffer.read().splitlines():
+    print(type(decode_record(line).event).__name__, end=" ")
+    print("soundstage.worlds.discord" in sys.modules, "discord" in sys.modules)
+"""
+    lines = [
+        line("Noted", text="x"),
+        line("ChatReply", text="hi"),
+        line("DiscordTyped", channel="#tea", sender="ann"),
+        line("NobodyKnows", text="x"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=b"\n".join(lines), capture_output=True, check=True
+    )
+    assert done.stdout.decode().splitlines() == [
+        "Noted False False",
+        "ChatReply False False",
+        "DiscordTyped True False",
+        "UnknownEvent True False",
+    ]
+
+
+def test_an_event_that_was_read_by_its_home_is_written_as_it_was():
+    record = decode_record(line("DiscordTyped", channel="#tea", sender="ann"))
+    assert json.loads(encode_record(record))["event"] == {
+        "type": "DiscordTyped",
+        "channel": "#tea",
+        "sender": "ann",
+    }
+
+
+def test_a_home_whose_extra_is_not_installed_leaves_the_event_unknown(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError("No module named 'tea'", name="tea")
+
+    monkeypatch.setitem(HOMES, "TeaPoured", "soundstage.worlds.tea")
+    monkeypatch.setattr("importlib.import_module", missing)
+    assert load_home("TeaPoured") is False
+    assert isinstance(decode_record(line("TeaPoured")).event, UnknownEvent)
+
+
+def test_a_home_that_is_not_there_is_a_mistake_of_ours(monkeypatch):
+    monkeypatch.setitem(HOMES, "TeaPoured", "soundstage.worlds.tea_world")
+    with pytest.raises(ModuleNotFoundError, match="tea_world"):
+        load_home("TeaPoured")
