@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -13,9 +14,12 @@ from soundstage.journal import (
     AgentFinished,
     DaemonChanged,
     EgressTried,
+    Event,
     FileChanged,
+    FlowEnded,
     HookFired,
     MessageSent,
+    ModelChunked,
     ModelRequested,
     Noted,
     ProcessExited,
@@ -23,12 +27,31 @@ from soundstage.journal import (
     RequestRefused,
     Routed,
     RunFinished,
+    RunStarted,
+    ScreenChanged,
     ToolCalled,
+    UnknownEvent,
 )
-from soundstage.messages import ModelRequest
+from soundstage.messages import ModelRequest, TextChunk
 from soundstage.trace import build_trace
 from soundstage.trace import format as format_trace
 from soundstage.trace._format import excerpt
+
+
+class SoupServed(Event, frozen=True, kw_only=True):
+    """An event of an app."""
+
+    text: str
+    sender: str = ""
+
+
+class SoupStirred(Event, frozen=True, kw_only=True):
+    """An event that comes by the dozen."""
+
+    routine: ClassVar[bool] = True
+
+    text: str = ""
+
 
 ROUTED = """\
 >> console alice: 'add a login'
@@ -106,6 +129,13 @@ EVENTS = [
     (ProcessStarted(command=("ls", "-l")), "program ls -l"),
     (ProcessExited(code=2), "program ended with 2"),
     (RunFinished(outcome="failed"), "run failed"),
+    (FlowEnded(reason="max_iterations"), "flow ended: max_iterations"),
+    (FlowEnded(reason="error", detail="no agent"), "flow ended: error: no agent"),
+    (SoupServed(text="to\nmato", sender="ann"), "SoupServed ann: to mato"),
+    (
+        UnknownEvent(event_type="TeaPoured", line=b"{}"),
+        "TeaPoured: an event of a newer version, or of an app that is not loaded",
+    ),
     (MessageSent(text="a\nb"), "<< 'a b'"),
     (ToolCalled(call_id="1", name="t", arguments={"n": "ä"}, agent="a"), 'a -> t(n="ä") = no result'),
 ]
@@ -118,9 +148,18 @@ def test_what_happens_between_the_steps_is_one_line(tape, event, line):
 
 
 @pytest.mark.parametrize(
-    "event", [DaemonChanged(daemon="app", status="running"), AgentFinished(agent="a"), RunFinished()]
+    "event",
+    [
+        DaemonChanged(daemon="app", status="running"),
+        AgentFinished(agent="a"),
+        RunStarted(name="r"),
+        RunFinished(),
+        ScreenChanged(text="$"),
+        ModelChunked(chunk=TextChunk(index=0, text="a")),
+        SoupStirred(text="slowly"),
+    ],
 )
-def test_what_goes_well_with_daemons_agents_and_runs_is_no_line(tape, event):
+def test_what_goes_well_and_what_is_routine_is_no_line(tape, event):
     tape.add(event)
     assert len(build_trace(tape.records).format().splitlines()) == 1
 

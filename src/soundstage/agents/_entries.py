@@ -24,7 +24,17 @@ and the entry that completes it share `stream`, so that several streams at once 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from soundstage.journal import Event
+
+
+def _piece(sender: str, text: str) -> str:
+    return f"{sender}: {text!r}" if sender else repr(text)
+
+
+def _complete(sender: str) -> str:
+    return f"the stream of {sender} is complete" if sender else "the stream is complete"
 
 
 class ChatEntry(Event, frozen=True, kw_only=True):
@@ -62,22 +72,37 @@ class ChatReplyDraft(ChatEntry, frozen=True, kw_only=True):
 class ChatChunk(ChatEntry, frozen=True, kw_only=True):
     """A piece of a reply; a window policy says when the pieces so far become a `ChatReply`."""
 
+    routine: ClassVar[bool] = True
+
     text: str
     sender: str = ""
     stream: str = ""
+
+    def __str__(self) -> str:
+        return _piece(self.sender, self.text)
 
 
 class ChatStreamCompleted(ChatEntry, frozen=True, kw_only=True):
     """No more chunks come in this stream: what is left becomes a `ChatReply`."""
 
+    routine: ClassVar[bool] = True
+
     sender: str = ""
     stream: str = ""
+
+    def __str__(self) -> str:
+        return _complete(self.sender)
 
 
 class ChatAck(ChatEntry, frozen=True, kw_only=True):
     """The entry at `position` has been dealt with. Whoever wrote this does not deal with it again."""
 
+    routine: ClassVar[bool] = True
+
     position: int
+
+    def __str__(self) -> str:
+        return f"@{self.position} is done"
 
 
 class AgentEntry(Event, frozen=True, kw_only=True):
@@ -108,27 +133,47 @@ class AgentThought(AgentEntry, frozen=True, kw_only=True):
 class AgentResponseChunk(AgentEntry, frozen=True, kw_only=True):
     """A piece of an answer, as the model streamed it."""
 
+    routine: ClassVar[bool] = True
+
     text: str
     sender: str = ""
     stream: str = ""
+
+    def __str__(self) -> str:
+        return _piece(self.sender, self.text)
 
 
 class AgentThoughtChunk(AgentEntry, frozen=True, kw_only=True):
     """A piece of a thought, as the model streamed it."""
 
+    routine: ClassVar[bool] = True
+
     text: str
     sender: str = ""
     stream: str = ""
+
+    def __str__(self) -> str:
+        return _piece(self.sender, self.text)
 
 
 class AgentStreamCompleted(AgentEntry, frozen=True, kw_only=True):
     """No more chunks come in this stream, whether the model has finished, failed or was cancelled."""
 
+    routine: ClassVar[bool] = True
+
     sender: str = ""
     stream: str = ""
+
+    def __str__(self) -> str:
+        return _complete(self.sender)
 
 
 class AgentAck(AgentEntry, frozen=True, kw_only=True):
     """The prompt at `position` has been answered by the agent that wrote this."""
 
+    routine: ClassVar[bool] = True
+
     position: int
+
+    def __str__(self) -> str:
+        return f"@{self.position} is done"

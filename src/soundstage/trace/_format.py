@@ -1,8 +1,9 @@
 """The trace as text to read, and the part of it around one event.
 
 The text has one entry for each thing that happened, in the order of the journal: steps under the heading of
-their run, and between them messages, routes, phases, files, failures. An entry is written only when it is
-shown, so the part around one event costs no more than what it shows.
+their run, and between them messages, routes, phases, files, failures, and what apps and worlds append events
+of their own for. An entry is written only when it is shown, so the part around one event costs no more than what
+it shows.
 """
 
 from __future__ import annotations
@@ -14,20 +15,34 @@ from typing import Any, Final, NamedTuple
 from soundstage.errors import ScriptError
 from soundstage.journal import (
     AgentFinished,
+    AgentStarted,
     DaemonChanged,
     EgressTried,
+    Event,
     FileChanged,
+    FlowEnded,
     HookFired,
     MessageReceived,
     MessageSent,
+    ModelChunked,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
     Noted,
     PhaseChanged,
     ProcessExited,
     ProcessStarted,
     Record,
     RequestRefused,
+    RequestServed,
     Routed,
     RunFinished,
+    RunStarted,
+    ScreenChanged,
+    ToolCalled,
+    ToolReturned,
+    UnknownEvent,
+    one_line,
 )
 from soundstage.match import preview
 from soundstage.trace._cost import PRICES, cost_of
@@ -101,7 +116,7 @@ def _entries(trace: TraceFields) -> list[_Entry]:
             found.append(_Entry(place, steps[place], runs.get(place)))
         elif place in loose:
             found.append(_Entry(place, loose[place]))
-        elif type(record.event) in _WRITERS and _matters(record.event):
+        elif _matters(record.event):
             found.append(_Entry(place, record))
     return found
 
@@ -127,7 +142,7 @@ def _by_entry(
         elif isinstance(entry.what, ToolUse):
             lines.append(_tool(entry.what, "", width))
         else:
-            lines.append(_WRITERS[type(entry.what.event)](entry.what.event, width))
+            lines.append(_WRITERS.get(type(entry.what.event), _any)(entry.what.event, width))
         yield entry, lines
 
 
@@ -225,6 +240,11 @@ def _phase(event: PhaseChanged, _: int) -> _Line:
     return _Line(f"phase {event.left or '-'} -> {event.entered}", "flow")
 
 
+def _flow(event: FlowEnded, _: int) -> _Line:
+    detail = f": {_flat(event.detail)}" if event.detail else ""
+    return _Line(f"flow ended: {event.reason}{detail}", "wrong" if event.reason == "error" else "flow")
+
+
 def _daemon(event: DaemonChanged, _: int) -> _Line:
     return _Line(f"daemon {event.daemon} failed: {_flat(event.error)}", "wrong")
 
@@ -250,11 +270,19 @@ def _refused(event: RequestRefused, _: int) -> _Line:
     return _Line(f"refused {event.path} with {event.status}: {_flat(event.message)}", "wrong")
 
 
+def _any(event: Event, width: int) -> _Line:
+    """An event of an app or a world, in its own words."""
+    if isinstance(event, UnknownEvent):
+        return _Line(str(event), "quiet")
+    return _Line(f"{type(event).__name__} {one_line(str(event), width)}", "world")
+
+
 _WRITERS: Final[dict[type, Callable[[Any, int], _Line]]] = {
     MessageReceived: _message,
     MessageSent: _message,
     Routed: _routed,
     PhaseChanged: _phase,
+    FlowEnded: _flow,
     FileChanged: lambda event, _: _Line(f"file {event.change}: {event.path}", "world"),
     EgressTried: lambda event, _: _Line(f"network: {event.host}:{event.port} was tried", "wrong"),
     Noted: lambda event, width: _Line("note " + _quoted(event.text, width - 5), "quiet"),
@@ -268,8 +296,27 @@ _WRITERS: Final[dict[type, Callable[[Any, int], _Line]]] = {
 }
 
 
+# Part of a step or a tool call, or not worth a line each.
+_WITHOUT_A_LINE: Final = frozenset(
+    {
+        AgentStarted,
+        ModelChunked,
+        ModelFailed,
+        ModelRequested,
+        ModelResponded,
+        RequestServed,
+        RunStarted,
+        ScreenChanged,
+        ToolCalled,
+        ToolReturned,
+    }
+)
+
+
 def _matters(event: Any) -> bool:
-    """Whether an event with a writer is worth a line: of daemons, agents and runs only what went wrong is."""
+    """Whether an event is worth a line: of daemons, agents and runs only what went wrong is."""
+    if type(event) not in _WRITERS:
+        return type(event) not in _WITHOUT_A_LINE and type(event).routine is not True
     if isinstance(event, DaemonChanged):
         return bool(event.error)
     return getattr(event, "outcome", "") not in ("success", "passed") or isinstance(event, HookFired)

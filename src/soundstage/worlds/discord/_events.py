@@ -33,6 +33,11 @@ class DiscordGatewayChanged(Event, frozen=True, kw_only=True):
     by: Literal["bot", "discord"] = "bot"
     detail: dict[str, Any] = msgspec.field(default_factory=dict)
 
+    def __str__(self) -> str:
+        code = f"with {self.code}" if self.code else ""
+        head = " ".join(part for part in ("gateway:", self.by, self.change, code) if part)
+        return " · ".join(part for part in (head, self.reason, _facts(self.detail)) if part)
+
 
 class DiscordMessageChanged(Event, frozen=True, kw_only=True):
     """A message is different or gone. The record's cause is the message; `text` is what it says now."""
@@ -43,6 +48,10 @@ class DiscordMessageChanged(Event, frozen=True, kw_only=True):
     by: str
     text: str = ""
 
+    def __str__(self) -> str:
+        whose = "own message" if self.by == self.sender else f"message of {self.sender}"
+        return f"{self.by} {self.change} {whose} in {self.channel}" + (f": {self.text}" if self.text else "")
+
 
 class DiscordReacted(Event, frozen=True, kw_only=True):
     """Somebody put an emoji under a message, or took it away. The record's cause is the message."""
@@ -52,12 +61,18 @@ class DiscordReacted(Event, frozen=True, kw_only=True):
     channel: str
     sender: str
 
+    def __str__(self) -> str:
+        return f"{self.sender} {self.change} {self.emoji} in {self.channel}"
+
 
 class DiscordTyped(Event, frozen=True, kw_only=True):
     """Somebody is typing."""
 
     channel: str
     sender: str
+
+    def __str__(self) -> str:
+        return f"{self.sender} is typing in {self.channel}"
 
 
 class DiscordChannelChanged(Event, frozen=True, kw_only=True):
@@ -68,12 +83,18 @@ class DiscordChannelChanged(Event, frozen=True, kw_only=True):
     kind: str
     by: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.channel} {self.change}" + (f" by {self.by}" if self.by else "")
+
 
 class DiscordCommandsRegistered(Event, frozen=True, kw_only=True):
     """The bot has changed its commands; `commands` are all that there are now, `/ask` and the like."""
 
     commands: tuple[str, ...]
     scope: Literal["global", "guild"] = "global"
+
+    def __str__(self) -> str:
+        return f"{self.scope} commands: {', '.join(self.commands) or 'none'}"
 
 
 class DiscordInteracted(Event, frozen=True, kw_only=True):
@@ -93,6 +114,10 @@ class DiscordInteracted(Event, frozen=True, kw_only=True):
     sender: str
     values: dict[str, Any] = msgspec.field(default_factory=dict)
 
+    def __str__(self) -> str:
+        head = f"{self.sender} in {self.channel}: {self.kind} {self.name}"
+        return f"{head} {_facts(self.values)}" if self.values else head
+
 
 class DiscordAnswered(Event, frozen=True, kw_only=True):
     """How the bot took an interaction, which is the record's cause; `nothing`: it did not, in time.
@@ -105,6 +130,13 @@ class DiscordAnswered(Event, frozen=True, kw_only=True):
     ephemeral: bool = False
     detail: dict[str, Any] = msgspec.field(default_factory=dict)
 
+    def __str__(self) -> str:
+        if self.kind == "nothing":
+            return f"{self.name} was not answered in time"
+        private = " (only for them)" if self.ephemeral else ""
+        head = f"{self.name} answered with {self.kind}{private}"
+        return f"{head} · {_facts(self.detail)}" if self.detail else head
+
 
 class DiscordRateLimited(Event, frozen=True, kw_only=True):
     """A request of the bot was answered with 429, because the test asked for that."""
@@ -112,3 +144,10 @@ class DiscordRateLimited(Event, frozen=True, kw_only=True):
     route: str
     scope: Literal["global", "user"]
     retry_after: float
+
+    def __str__(self) -> str:
+        return f"{self.route} limited ({self.scope}), retry after {self.retry_after:g} s"
+
+
+def _facts(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())
