@@ -198,4 +198,6 @@ def test_the_idle_plugin_loads_nothing_of_the_package(tmp_path):
         "print(sorted(name for name in sys.modules if name.startswith('soundstage') or name == 'msgspec'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['soundstage', 'soundstage.pytest_plugin']"
+    assert done.stdout.splitlines()[-1] == str(
+        ["soundstage", "soundstage.pytest_plugin", "soundstage.pytest_plugin._snapshots"]
+    )

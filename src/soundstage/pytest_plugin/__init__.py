@@ -1,8 +1,8 @@
 """The pytest plugin: fixtures for tests of LLM applications, and failure reports that show the trace.
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
-test asks for something, so that the plugin costs next to nothing where it is not used; this file imports
-pytest alone, and everything else is in `_stage`.
+test asks for something, so that the plugin costs next to nothing where it is not used; this file and `_snapshots`
+import pytest alone, and everything else is in `_stage`.
 
 How a test runs. The first fixture makes the `Stage` of the test: journal, clock, script, model. Fixtures add
 daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
+
 if TYPE_CHECKING:
     from soundstage.drivers import ClaudeCode, Command, Terminal
     from soundstage.host import App
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from soundstage.worlds import Console, Workspace
 
 STAGE = pytest.StashKey["Stage"]()
+SNAPSHOTS = pytest.StashKey[SnapshotBook]()
 
 MARKERS = (
     (
@@ -50,10 +53,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="Write the trace of each failed test as a page into DIR ('-' for .soundstage/failures).",
     )
+    group.addoption(
+        UPDATE,
+        action="store_true",
+        default=False,
+        help="Write the snapshots of `prompt_snapshot` that are missing or have changed.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known."""
+    """Make the markers known, and keep the book of snapshots."""
+    config.stash[SNAPSHOTS] = SnapshotBook(config)
+    config.pluginmanager.register(config.stash[SNAPSHOTS], "soundstage-snapshots")
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
 
@@ -158,3 +169,9 @@ def claude_code(stage: Stage, request: pytest.FixtureRequest) -> ClaudeCode:
     """The real Claude Code CLI in the workspace, answered by the script: `await claude_code.prompt(..)`."""
     mark = request.node.get_closest_marker("claude_code")
     return stage.claude_code(**(mark.kwargs if mark else {}))
+
+
+@pytest.fixture
+def prompt_snapshot(request: pytest.FixtureRequest) -> PromptSnapshots:
+    """Checks a prompt, messages or a request against a file: `prompt_snapshot(text, name="planner")`."""
+    return request.config.stash[SNAPSHOTS].of(request.node)
