@@ -200,7 +200,7 @@ def test_waiting_in_vain_takes_virtual_seconds_and_shows_the_end_of_the_journal(
     assert now == 30
     assert error.summary == "no matching event within 30 s"
     assert error.expected == "Noted(text='never')"
-    assert error.seen.splitlines() == [f"{n} Noted from test" for n in range(13, 21)]
+    assert error.seen.splitlines() == [f"{n} Noted from test: {n - 1}" for n in range(13, 21)]
     assert "soundstage show" in error.hint
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from soundstage.agents._errors import UnknownEntryError
-from soundstage.errors import MatchError
-from soundstage.journal import Event, Journal, Record, event
-from soundstage.match import AllOf, Matcher, Predicate
+from soundstage.journal import Event, Journal, Record, Wanted, event_matcher
+from soundstage.match import Matcher
 
 E = TypeVar("E", bound=Event)
 F = TypeVar("F", bound=Event)
-Wanted = type[Event] | Matcher | Callable[[Any], Any]
 
 
 class TypedJournal(Generic[E]):
@@ -74,12 +72,25 @@ class TypedJournal(Generic[E]):
                 if isinstance(record.event, self.entries):
                     yield record
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be appended any more."""
+        return self.journal.closed
+
+    def matcher(self, wanted: Wanted) -> Matcher:
+        """The condition on these entries that `wait_for` makes of what you write.
+
+        Raises:
+            MatchError: if nothing can match.
+        """
+        return event_matcher(wanted, among=self.entries)
+
     async def wait_for(self, wanted: Wanted | None = None, *, within: float, after: int = 0) -> Record:
         """The first record after `after` whose entry matches; one that is already there counts.
 
         Args:
-            wanted: a class of these entries, `event(Class, field=...)`, or a function of the entry; the next
-                entry of whatever class, if not given.
+            wanted: a class of these entries, `event(Class, field=...)`, a text in the words of the entry, or a
+                function of the entry; the next entry of whatever class, if not given.
             within: seconds on the run's clock.
             after: position from which to look.
 
@@ -87,24 +98,8 @@ class TypedJournal(Generic[E]):
             WaitTimeout: if none came in time.
             MatchError: if nothing can match: a class of another family, or a function that raises.
         """
-        return await self.journal.wait_for(self._matcher(wanted), within=within, after=after)
-
-    def _matcher(self, wanted: Wanted | None) -> Matcher:
-        if wanted is None:
-            return event(self.entries)
-        if isinstance(wanted, type):
-            return event(self._leaf(wanted))
-        matches = wanted if isinstance(wanted, Matcher) else Predicate(wanted)
-        return AllOf(event(self.entries), matches)
-
-    def _leaf(self, kind: type[Event]) -> type[Event]:
-        if not issubclass(kind, self.entries):
-            raise MatchError(
-                f"the journal of {self.entries.__name__} never holds {kind.__name__}",
-                expected=f"{self.entries.__name__} or a subclass of it",
-                hint=f"wait on the journal of {kind.__name__}",
-            )
-        return kind
+        match = self.matcher(self.entries if wanted is None else wanted)
+        return await self.journal.wait_for(match, within=within, after=after)
 
 
 class Journals:

@@ -40,7 +40,7 @@ from soundstage.journal._file import read_journal
 from soundstage.journal._journal import Journal
 from soundstage.journal._redact import Redactor
 from soundstage.journal._secrets import REDACTED
-from soundstage.journal._wanted import event
+from soundstage.journal._wanted import Wanted, event, event_matcher
 from soundstage.journal._words import one_line
 
 __all__ = [
@@ -76,9 +76,11 @@ __all__ = [
     "ToolCalled",
     "ToolReturned",
     "UnknownEvent",
+    "Wanted",
     "decode_record",
     "encode_record",
     "event",
+    "event_matcher",
     "event_types",
     "one_line",
     "read_journal",

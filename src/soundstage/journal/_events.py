@@ -96,6 +96,8 @@ class ModelRequested(Event, frozen=True, kw_only=True):
 class ModelChunked(Event, frozen=True, kw_only=True):
     """The model sent a piece of its reply."""
 
+    routine: ClassVar[bool] = True
+
     chunk: ModelChunk
 
     def __str__(self) -> str:

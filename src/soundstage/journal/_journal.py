@@ -25,9 +25,11 @@ from soundstage.journal._events import Event, Record
 from soundstage.journal._file import JournalFile
 from soundstage.journal._redact import Redactor
 from soundstage.journal._wanted import Wanted, event_matcher
+from soundstage.journal._words import one_line
 from soundstage.match import Matcher
 
 E = TypeVar("E", bound=Event)
+_SHOWN: Final = 80  # characters of an event in a message
 _NO_EVENT: Final = "expected an Event, got {}: subclass soundstage.journal.Event"
 
 
@@ -75,16 +77,24 @@ class Journal:
         """The file, if there is one."""
         return self._file.path if self._file else None
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be appended any more."""
+        return self._closed
+
     def __len__(self) -> int:
         return len(self._records)
 
-    def append(self, event: Event, *, source: str = "", cause: int | None = None) -> int:
+    def append(
+        self, event: Event, *, source: str = "", cause: int | None = None, at: float | None = None
+    ) -> int:
         """Add an event and return its position. When this returns, a file journal has it on file.
 
         Args:
             event: the fact.
             source: which model, world, agent or driver it comes from.
             cause: position of the event that led to it.
+            at: when it happened, for what is told later; seconds on the run's clock. Now, unless given.
 
         Raises:
             TypeError: if `event` is not an `Event`, or holds a value that a file cannot.
@@ -96,8 +106,9 @@ class Journal:
         with self._lock:
             records = self._records
             position = len(records) + 1
+            time = self._now() if at is None else at
             record = Record(
-                position=position, time=self._now(), run=self.run, source=source, cause=cause, event=event
+                position=position, time=time, run=self.run, source=source, cause=cause, event=event
             )
             if self._keep is not None:
                 self._keep(record)
@@ -189,11 +200,20 @@ class Journal:
         with contextlib.suppress(ValueError):
             self._wakers.remove(wake)
 
+    def matcher(self, match: Wanted) -> Matcher:
+        """The condition on events that `wait_for` makes of what you write.
+
+        Raises:
+            MatchError: if nothing can match.
+        """
+        return event_matcher(match)
+
     async def wait_for(self, match: Wanted, *, within: float, after: int = 0) -> Record:
         """The first record after `after` whose event matches; one that is already there counts.
 
         Args:
-            match: an event class, `event(Class, field=...)`, or a function of the event.
+            match: an event class, `event(Class, field=...)`, a text in the words of the event, a function of
+                the event, or what `soundstage.match` combines of them.
             within: seconds on the run's clock, more than zero.
             after: position from which to look.
 
@@ -247,6 +267,7 @@ class Journal:
     def _missed(self, wanted: Matcher, within: float, after: int) -> WaitTimeout:
         recent = [
             f"{record.position} {type(record.event).__name__} from {record.source or '-'}"
+            + (f": {words}" if (words := one_line(str(record.event), _SHOWN)) else "")
             for record in self._records[after:][-8:]
         ]
         over = "no matching event, and none can come: the journal is closed"
