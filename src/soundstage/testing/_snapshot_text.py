@@ -47,17 +47,15 @@ def _text(shown: Shown) -> str:
         return shown
     if isinstance(shown, ModelRequest):
         return "\n".join([*_head(shown), *_messages(shown.messages)])
-    messages = (
-        [shown] if isinstance(shown, Message) else list(shown) if isinstance(shown, Sequence) else [shown]
-    )
-    strange = [thing for thing in messages if not isinstance(thing, Message)]
+    given: list[Any] = list(shown) if isinstance(shown, Sequence) else [shown]
+    strange = [thing for thing in given if not isinstance(thing, Message)]
     if strange:
         raise ScriptError(
             "this cannot be a snapshot",
             expected="a text, a ModelRequest, a Message or a list of messages",
             seen=type(strange[0]).__name__,
         )
-    return "\n".join(_messages(messages))
+    return "\n".join(_messages(given))
 
 
 def _replaced(text: str, replace: Replacements) -> str:

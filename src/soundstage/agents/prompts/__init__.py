@@ -1,0 +1,38 @@
+"""What an agent reads: a system prompt out of sections within a budget, and a history that fits its model.
+
+>>> from soundstage.agents.runtime import AgentDefinition
+>>> coder = AgentDefinition(slug="code", prompt="You write code.", conventions=True)
+>>> print(assemble_prompt(coder, conventions="Lines have at most 100 characters.").text)
+## System
+<BLANKLINE>
+You write code.
+<BLANKLINE>
+## Conventions
+<BLANKLINE>
+Lines have at most 100 characters.
+"""
+
+from soundstage.agents.prompts._budget import (
+    BuiltPrompt,
+    PromptBuilder,
+    PromptManifest,
+    PromptSection,
+    PromptSize,
+    PromptTooLargeError,
+    estimate_tokens,
+)
+from soundstage.agents.prompts._history import TRIMMED, trim_history
+from soundstage.agents.prompts._system import assemble_prompt
+
+__all__ = [
+    "TRIMMED",
+    "BuiltPrompt",
+    "PromptBuilder",
+    "PromptManifest",
+    "PromptSection",
+    "PromptSize",
+    "PromptTooLargeError",
+    "assemble_prompt",
+    "estimate_tokens",
+    "trim_history",
+]
