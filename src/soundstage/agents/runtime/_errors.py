@@ -30,6 +30,10 @@ class UnknownAgentError(_UnknownNameError):
     """Raised when there is no agent of that name. Also a `KeyError`."""
 
 
+class TaskError(ScriptError, ValueError):
+    """Raised when a task cannot be done as it is written. Also a `ValueError`."""
+
+
 class AgentProblem(NamedTuple):
     """One thing wrong with the definition of an agent.
 

@@ -1,0 +1,146 @@
+"""Calling a function that may hang, block, or end the program, within a time.
+
+How it works. An `async` function runs as a task of its own; when its time is up it is cancelled, and given up
+if it ignores that. Any other function runs in a thread of its own, which cannot be ended from outside: what it
+holds (a process) is ended by the functions that it has given to `Stops`, and a thread that still does not
+return is given up; it does not keep the program alive.
+
+On virtual time the loop stands still while such a thread works, so that two runs do the same things in the
+same order; its limit is then in the machine's seconds, because virtual ones do not pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, Final
+
+from soundstage.agents.runtime._errors import ToolError
+from soundstage.clock import Clock
+
+_PATIENCE: Final = 1.0  # seconds in which a cancelled function may tidy up
+
+
+class OutOfTime(Exception):  # noqa: N818  (it says what happened)
+    """Raised when a call has not come to its end in time."""
+
+
+class Stops:
+    """What must be called when a call has to end at once."""
+
+    def __init__(self) -> None:
+        self._functions: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def add(self, function: Callable[[], None]) -> None:
+        """Have `function` called on `stop`; at once, if that is past."""
+        with self._lock:
+            if not self._stopped:
+                self._functions.append(function)
+                return
+        function()
+
+    def stop(self) -> None:
+        """Call them, once."""
+        with self._lock:
+            self._stopped = True
+            functions, self._functions = self._functions, []
+        for function in functions:
+            function()
+
+
+async def call_within(function: Callable[[], Any], *, within: float, clock: Clock, stops: Stops) -> Any:
+    """What `function` returns; if that is awaitable, what it comes to.
+
+    Args:
+        function: takes nothing.
+        within: seconds.
+        clock: the run's.
+        stops: called when the time is up or the caller is cancelled.
+
+    Raises:
+        OutOfTime: if it takes longer.
+        ToolError: if it tries to end the program, or cancels itself.
+    """
+    before = clock.now()
+    try:
+        if _is_async(function):
+            return await _awaited(function(), within)
+        value = await _threaded(function, within, clock)
+        if inspect.isawaitable(value):
+            return await _awaited(value, max(within - (clock.now() - before), 0.0))
+        return value
+    except BaseException:
+        stops.stop()
+        raise
+
+
+def _is_async(function: Any) -> bool:
+    inner = getattr(function, "func", function)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)
+
+
+async def _awaited(value: Awaitable[Any], within: float) -> Any:
+    task = asyncio.ensure_future(_guarded(value))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=within)
+    except asyncio.CancelledError:
+        await give_up(task)
+        raise
+    if not done:
+        await give_up(task)
+        raise OutOfTime
+    if task.cancelled():
+        raise ToolError("the tool was cancelled from within")
+    return task.result()
+
+
+async def _guarded(value: Awaitable[Any]) -> Any:
+    try:
+        return await value
+    except SystemExit as error:
+        raise ToolError(f"the tool tried to end the program (SystemExit {error.code})") from None
+
+
+async def give_up(task: asyncio.Future[Any]) -> None:
+    """Cancel a task, and wait a little for its end; its result does not matter any more."""
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=_PATIENCE)
+    if done and not task.cancelled():
+        task.exception()  # nobody else will look at it
+
+
+async def _threaded(function: Callable[[], Any], within: float, clock: Clock) -> Any:
+    future = in_thread(function)
+    try:
+        if clock.virtual:
+            return future.result(timeout=within)
+        return await asyncio.wait_for(asyncio.wrap_future(future), within)
+    except FutureTimeoutError:  # the built-in TimeoutError: the function's own is one too
+        if future.done():
+            return future.result()
+        raise OutOfTime from None
+
+
+def in_thread(function: Callable[[], Any]) -> Future[Any]:
+    """Run `function` in a new thread, with the caller's context variables."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        try:
+            future.set_result(context.run(function))
+        except SystemExit as error:
+            future.set_exception(ToolError(f"the tool tried to end the program (SystemExit {error.code})"))
+        except BaseException as error:  # noqa: BLE001  (whoever waits gets it)
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="soundstage tool", daemon=True).start()
+    return future
