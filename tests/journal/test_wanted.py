@@ -109,13 +109,6 @@ def test_what_a_typed_journal_never_holds_is_refused(wanted):
         event_matcher(wanted, among=Noted)
 
 
-def test_among_the_events_of_one_class_nothing_else_is_found():
-    found = event_matcher({"not": "bye"}, among=Noted)
-    assert found.matches(Noted(text="hello"))
-    assert not found.matches(HELLO)
-    assert not event_matcher(lambda one: one.data == {}, among=Noted).matches(HELLO)
-
-
 def test_the_journal_waits_for_words():
     async def main():
         journal = Journal()

@@ -7,8 +7,8 @@ from contextlib import aclosing
 from typing import Generic, TypeVar
 
 from soundstage.agents._errors import UnknownEntryError
-from soundstage.journal import Event, Journal, Record, Wanted, event_matcher
-from soundstage.match import Matcher
+from soundstage.journal import Event, Journal, Record, Wanted, event, event_matcher
+from soundstage.match import AllOf, Matcher
 
 E = TypeVar("E", bound=Event)
 F = TypeVar("F", bound=Event)
@@ -98,7 +98,8 @@ class TypedJournal(Generic[E]):
             WaitTimeout: if none came in time.
             MatchError: if nothing can match: a class of another family, or a function that raises.
         """
-        match = self.matcher(self.entries if wanted is None else wanted)
+        entry = event(self.entries)
+        match = entry if wanted is None else AllOf(entry, self.matcher(wanted))
         return await self.journal.wait_for(match, within=within, after=after)
 
 

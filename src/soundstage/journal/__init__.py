@@ -40,7 +40,7 @@ from soundstage.journal._file import read_journal
 from soundstage.journal._journal import Journal
 from soundstage.journal._redact import Redactor
 from soundstage.journal._secrets import REDACTED
-from soundstage.journal._wanted import Wanted, event, event_matcher
+from soundstage.journal._wanted import Says, Wanted, event, event_matcher
 from soundstage.journal._words import one_line
 
 __all__ = [
@@ -72,6 +72,7 @@ __all__ = [
     "Routed",
     "RunFinished",
     "RunStarted",
+    "Says",
     "ScreenChanged",
     "ToolCalled",
     "ToolReturned",

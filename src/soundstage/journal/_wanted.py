@@ -79,7 +79,7 @@ def event_matcher(wanted: Wanted, *, among: type[Event] = Event) -> Matcher:
 
     Args:
         wanted: what to look for.
-        among: the class of all events that are asked about: the class of a typed journal.
+        among: the class of all events that it will be asked about: the class of a typed journal.
 
     Raises:
         MatchError: if it can never match: it would wait for something that never comes.
@@ -92,9 +92,7 @@ def event_matcher(wanted: Wanted, *, among: type[Event] = Event) -> Matcher:
                 expected=f"{among.__name__} or a subclass of it",
                 hint=f"wait on the journal of {kind.__name__}",
             )
-    if among is Event or (isinstance(wanted, type) and issubclass(wanted, among)):
-        return found
-    return AllOf(event(among), found)
+    return found
 
 
 def _matcher(wanted: Any) -> Matcher:
@@ -104,7 +102,7 @@ def _matcher(wanted: Any) -> Matcher:
         return Fields({}, type=wanted)
     if isinstance(wanted, str):
         _refuse_class_names(wanted)
-        return _Says(matcher(wanted))
+        return Says(matcher(wanted))
     if isinstance(wanted, Mapping):
         return _operator(wanted)
     if isinstance(wanted, Sequence) and not isinstance(wanted, bytes | bytearray):
@@ -120,7 +118,7 @@ def _operator(wanted: Mapping[str, Any]) -> Matcher:
         return Not(_matcher(value))
     if len(wanted) == 1 and operator in _GROUPS and isinstance(value, list | tuple):
         return _GROUPS[operator](*map(_matcher, value))
-    return _Says(matcher(wanted))
+    return Says(matcher(wanted))
 
 
 def _asked_about_events(wanted: Matcher) -> Matcher:
@@ -129,7 +127,7 @@ def _asked_about_events(wanted: Matcher) -> Matcher:
         return type(wanted)(*map(_asked_about_events, wanted.parts))
     if isinstance(wanted, Not):
         return Not(_asked_about_events(wanted.part))
-    return wanted if wanted.applies_to(_ANY_EVENT) else _Says(wanted)
+    return wanted if wanted.applies_to(_ANY_EVENT) else Says(wanted)
 
 
 def _classes(wanted: Matcher) -> Iterator[type[Event]]:
@@ -166,29 +164,29 @@ def _refuse_class_names(text: str) -> None:
         )
 
 
-def words(event: Event) -> str:
-    """The text of an event, as conditions on texts see it."""
-    if isinstance(event, ModelResponded):
-        return event.response.text
-    if isinstance(event, ModelRequested):
-        return event.request.last_user_text or ""
-    text = getattr(event, "text", None)
-    return text if isinstance(text, str) else str(event)
-
-
-class _Says(Matcher):
-    """Events whose words match."""
+class Says(Matcher):
+    """Events whose words meet a condition on text."""
 
     __slots__ = ("part",)
 
     def __init__(self, part: Matcher) -> None:
         self.part = part
 
+    @staticmethod
+    def words(event: Event) -> str:
+        """The text of an event: its own, what the user said last in a request, else `str(event)`."""
+        if isinstance(event, ModelResponded):
+            return event.response.text
+        if isinstance(event, ModelRequested):
+            return event.request.last_user_text or ""
+        text = getattr(event, "text", None)
+        return text if isinstance(text, str) else str(event)
+
     def matches(self, value: Any) -> bool:
-        return self.part.matches(words(value))
+        return self.part.matches(self.words(value))
 
     def explain(self, value: Any) -> str | None:
-        return self.part.explain(words(value))
+        return self.part.explain(self.words(value))
 
     def describe(self) -> str:
         return self.part.describe()
