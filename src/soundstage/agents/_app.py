@@ -61,6 +61,11 @@ class JournalApp:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
+    @property
+    def entries(self) -> tuple[type[Event], ...]:
+        """The families of entries that the app has."""
+        return self._plan.entries
+
     async def __call__(self, context: AppSide) -> None:
         """Run until the inputs have ended and everything is dealt with.
 

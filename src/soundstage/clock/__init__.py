@@ -8,6 +8,7 @@ from soundstage.clock._clock import Clock, Deadline, SystemClock, VirtualClock, 
 from soundstage.clock._ids import IdSource
 from soundstage.clock._loop import VirtualLoop
 from soundstage.clock._run import run
+from soundstage.clock._tasks import where
 
 __all__ = [
     "Clock",
@@ -18,4 +19,5 @@ __all__ = [
     "VirtualLoop",
     "run",
     "running_clock",
+    "where",
 ]

@@ -4,6 +4,7 @@ from soundstage.drivers._command import Command
 from soundstage.drivers._isolation import Isolation
 from soundstage.drivers._protocol import Driver, Session, Turn
 from soundstage.drivers._terminal import Terminal
+from soundstage.drivers._terminal_console import TerminalConsole
 from soundstage.drivers.claude_code import ClaudeCode
 
-__all__ = ["ClaudeCode", "Command", "Driver", "Isolation", "Session", "Terminal", "Turn"]
+__all__ = ["ClaudeCode", "Command", "Driver", "Isolation", "Session", "Terminal", "TerminalConsole", "Turn"]

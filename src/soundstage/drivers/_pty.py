@@ -37,11 +37,16 @@ _INPUT, _LOCAL = 0, 3  # places in what tcgetattr returns
 class Pty:
     """Our end of a pseudo-terminal.
 
+    Args:
+        columns: how wide it is.
+        rows: how high.
+        echo: whether what is typed is shown, as long as the program does not change that.
+
     Raises:
         EnvironmentProblem: if the system has none left.
     """
 
-    def __init__(self, columns: int, rows: int) -> None:
+    def __init__(self, columns: int, rows: int, *, echo: bool = True) -> None:
         try:
             self.fd, self.theirs = os.openpty()
         except OSError as error:
@@ -53,13 +58,15 @@ class Pty:
         os.set_blocking(self.fd, False)
         self._unsent = bytearray()
         self._open = {self.fd, self.theirs}
-        self._set_modes()
+        self._set_modes(echo=echo)
         self.resize(columns, rows)
 
-    def _set_modes(self) -> None:
+    def _set_modes(self, *, echo: bool) -> None:
         """As terminals for UTF-8 do."""
         modes = termios.tcgetattr(self.theirs)
         modes[_INPUT] |= _IUTF8
+        if not echo:
+            modes[_LOCAL] &= ~termios.ECHO
         with contextlib.suppress(termios.error):
             termios.tcsetattr(self.theirs, termios.TCSANOW, modes)
 

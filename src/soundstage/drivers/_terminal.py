@@ -13,7 +13,7 @@ What a program overwrites within one go is never seen, as it is with people. A p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +51,8 @@ class Terminal(Daemon):
         proxy: a proxy that runs already; one of its own unless given, or named in `environment`.
         isolation: how far it is kept apart.
         grace: seconds that it gets to end after SIGHUP and SIGTERM, when it is stopped.
+        echo: whether the terminal shows what is typed; a program that edits lines itself decides for itself.
+        on_output: gets what the program writes, as it comes, before it is drawn.
         name: how messages and the journal call it.
 
     Raises:
@@ -83,6 +85,8 @@ class Terminal(Daemon):
         proxy: EgressProxy | None = None,
         isolation: Isolation = Isolation.PROCESS,
         grace: float = GRACE,
+        echo: bool = True,
+        on_output: Callable[[bytes], None] | None = None,
         name: str = "terminal",
     ) -> None:
         if not argv:
@@ -93,6 +97,8 @@ class Terminal(Daemon):
         self._emulator = Emulator(columns=columns, rows=rows, history=scrollback)
         self._cwd = cwd
         self._grace = grace
+        self._echo = echo
+        self._on_output = on_output
         self._sandbox = Sandbox(journal, proxy=proxy, extra=environment, allow=allow)
         self._log = ScreenLog(journal, name)
         self._pty: Pty | None = None
@@ -106,7 +112,7 @@ class Terminal(Daemon):
     async def _start(self) -> None:
         await self._sandbox.open()
         try:
-            self._pty = Pty(*self._emulator.size)
+            self._pty = Pty(*self._emulator.size, echo=self._echo)
             self._process = PtyProcess(
                 self.argv,
                 self.journal,
@@ -141,6 +147,8 @@ class Terminal(Daemon):
         pty = self._pty
         assert pty is not None
         while data := await pty.read():
+            if self._on_output is not None:
+                self._on_output(data)
             self._emulator.add(data)
             await self._draw(pty)
         self._emulator.add(b"", final=True)
@@ -318,14 +326,27 @@ class Terminal(Daemon):
 
     def _type(self, shown: str, data: bytes) -> int:
         process = self._running()
-        self._log.mark(self.screen)
-        if self._pty is None or not process.alive:
-            raise AppError(f"{self.name} has exited and reads nothing", seen=self._seen())
         event = MessageReceived(text=shown, channel=self.name, sender="test")
+        self._need_reader()
         position = self.journal.append(event, source=self.name, cause=process.started_at)
-        self._log.cause = position
-        self._pty.write(data)
+        self.feed(data, position)
         return position
+
+    def _need_reader(self) -> None:
+        self._log.mark(self.screen)
+        if not self._running().alive:
+            raise AppError(f"{self.name} has exited and reads nothing", seen=self._seen())
+
+    def feed(self, data: bytes, cause: int | None) -> None:
+        """Input that is in the journal already, at position `cause`.
+
+        Raises:
+            AppError: if the program has exited.
+        """
+        self._need_reader()
+        self._log.cause = cause
+        if self._pty is not None:
+            self._pty.write(data)
 
     async def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size. The program is told by SIGWINCH, and draws anew if it cares.

@@ -2,7 +2,20 @@
 
 from soundstage.host._builder import HostBuilder
 from soundstage.host._checks import check_end, list_rules
-from soundstage.host._host import App, AppContext, Host
+from soundstage.host._context import App, AppContext, app_daemon
+from soundstage.host._host import Host
+from soundstage.host._llm import ModelSide
 from soundstage.host._serve import ServeOptions, serve
 
-__all__ = ["App", "AppContext", "Host", "HostBuilder", "ServeOptions", "check_end", "list_rules", "serve"]
+__all__ = [
+    "App",
+    "AppContext",
+    "Host",
+    "HostBuilder",
+    "ModelSide",
+    "ServeOptions",
+    "app_daemon",
+    "check_end",
+    "list_rules",
+    "serve",
+]

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from soundstage.clock import Clock, IdSource, SystemClock, VirtualClock, run, running_clock
 from soundstage.errors import InvalidStateError
-from soundstage.host._host import App, AppContext, Host, Settings
+from soundstage.host._context import App, AppContext, app_daemon
+from soundstage.host._host import Host, Settings
+from soundstage.host._program import make_program
 from soundstage.journal import Journal, Redactor
-from soundstage.lifecycle import Daemon, TaskDaemon
+from soundstage.lifecycle import Daemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel
 from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
+
+if TYPE_CHECKING:
+    from soundstage.agents import AppBuilder
 
 T = TypeVar("T")
 
@@ -48,6 +53,9 @@ class HostBuilder:
         self._redactor: Redactor | None = None
         self._makers: list[Callable[[Host], Daemon]] = []
         self._app: App | None = None
+        self._configure: list[Callable[[AppBuilder], object]] = []
+        self._program: Callable[[Host], Daemon] | None = None
+        self._serves = False
         self._real = False
         self._built = False
 
@@ -63,7 +71,53 @@ class HostBuilder:
 
     def with_console(self) -> Self:
         """A console in process."""
-        return self.with_daemon(lambda host: Console(host.journal))
+        return self.with_daemon(lambda host: Console(host.journal, **self._within()))
+
+    def with_virtual_discord(self, **options: Any) -> Self:
+        """A Discord in process, for apps that speak to a `DiscordGateway`; options of `VirtualDiscordGateway`."""
+
+        def make(host: Host) -> Daemon:
+            from soundstage.worlds.discord import VirtualDiscordGateway
+
+            return VirtualDiscordGateway(host.journal, **{"ids": host.ids, **self._within(), **options})
+
+        return self.with_daemon(make)
+
+    def with_discord(self, **options: Any) -> Self:
+        """A Discord on loopback, for bots on any library; options of `worlds.discord.Discord`.
+
+        The run is then on the machine's time. A program of this run is started when Discord is there, and the run
+        is ready when its bot has connected.
+        """
+        self._real = True
+
+        def make(host: Host) -> Daemon:
+            from soundstage.worlds.discord import Discord
+
+            return Discord(host.journal, ids=host.ids, **options)
+
+        return self.with_daemon(make)
+
+    def with_program(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        environment: Mapping[str, str] | Callable[[Host], Mapping[str, str]] | None = None,
+        **options: Any,
+    ) -> Self:
+        """The app under test as a program on a terminal, in the place of `with_app`: the test stays the same.
+
+        The program is pointed at what this run has: the model on a port, a Discord on loopback, a proxy that
+        refuses every way out. `host.console` types and reads lines. The run is then on the machine's time.
+
+        Args:
+            argv: the program and its arguments: `[sys.executable, "-m", "my_app"]`.
+            environment: more variables, or a function of the host that gives them once its worlds have started.
+            **options: what `drivers.TerminalConsole` takes besides: `cwd`, `columns`, `rows`, `allow`.
+        """
+        self._real = True
+        self._program = lambda host: make_program(host, argv, environment, **{**self._within(), **options})
+        return self
 
     def with_workspace(self, root: Path | None = None) -> Self:
         """A project folder, temporary unless `root` is given. The run is then on the machine's time."""
@@ -72,10 +126,8 @@ class HostBuilder:
 
     def with_server(self) -> Self:
         """The model on a loopback port. The run is then on the machine's time."""
-        self._real = True
-        return self.with_daemon(
-            lambda host: ModelServer(self._wrap(host.scripted), host.journal, ids=host.ids, clock=host.clock)
-        )
+        self._real = self._serves = True
+        return self.with_daemon(self._make_server)
 
     def with_daemon(self, make: Callable[[Host], Daemon]) -> Self:
         """Anything else that starts and stops; daemons start in the order in which they are named."""
@@ -85,6 +137,15 @@ class HostBuilder:
     def with_app(self, app: App) -> Self:
         """The app under test, in process. It starts last and stops first."""
         self._app = app
+        return self
+
+    def configure(self, *functions: Callable[[AppBuilder], object]) -> Self:
+        """The app under test as its own `configure` functions describe it, applied in order: later ones win.
+
+        So a test takes the app's real configuration and swaps what it must:
+        `.configure(app.configure, lambda app: app.with_window(AgentResponseChunk, ImmediateWindow()))`.
+        """
+        self._configure.extend(functions)
         return self
 
     def with_journal(self, path: Path | str) -> Self:
@@ -97,10 +158,33 @@ class HostBuilder:
         self._redactor = redactor
         return self
 
-    def with_limits(self, *, start_within: float = 30.0, stop_within: float = 10.0) -> Self:
-        """Seconds for all daemons to start, and to stop."""
-        self._settings = self._settings._replace(start_within=start_within, stop_within=stop_within)
+    def with_limits(
+        self, *, start_within: float = 30.0, stop_within: float = 10.0, grace: float = 1.0
+    ) -> Self:
+        """Seconds for all daemons to start, to stop, and for the app to end by itself before it is stopped.
+
+        Raises:
+            ValueError: if one is not more than 0.
+        """
+        limits: dict[str, Any] = {"start_within": start_within, "stop_within": stop_within, "grace": grace}
+        for name, seconds in limits.items():
+            _check_seconds(name, seconds)
+        self._settings = self._settings._replace(**limits)
         return self
+
+    def with_timeout(self, seconds: float) -> Self:
+        """How long expectations wait, unless they are told otherwise; 5 s, and 10 s for programs, without this.
+
+        Raises:
+            ValueError: if it is not more than 0.
+        """
+        _check_seconds("a timeout", seconds)
+        self._settings = self._settings._replace(wait_within=seconds)
+        return self
+
+    def _within(self) -> dict[str, Any]:
+        seconds = self._settings.wait_within
+        return {} if seconds is None else {"within": seconds}
 
     def allow_egress(self) -> Self:
         """Do not fail the run when the app tries to reach a host outside (it is refused all the same)."""
@@ -111,10 +195,12 @@ class HostBuilder:
         """Make the run, on the clock of the running loop.
 
         Raises:
-            InvalidStateError: when called twice; each run needs a builder of its own.
+            InvalidStateError: when called twice, as each run needs a builder of its own; or with more than one app.
+            CovenantError: with everything that is wrong with the app's covenant.
         """
         if self._built:
             raise InvalidStateError("this builder has built its run", hint="make another HostBuilder")
+        self._check_one_app()
         self._built = True
         ids = IdSource(self._settings.seed)
         redactor = self._redactor or Redactor.from_environment(os.environ)
@@ -122,20 +208,65 @@ class HostBuilder:
         scripted = ScriptedModel(self._script, clock=journal.clock, ids=ids)
         model = JournaledModel(self._wrap(scripted), journal, identify=scripted.identify)
         host = Host(self._settings, journal, ids, scripted, model)
-        for make in self._makers:
+        for make in (*self._server_first(), *self._makers):
             host.daemons.append(make(host))
-        if self._app is not None:
-            host.daemons.append(self._app_daemon(host, self._app))
+        if self._program is not None:
+            host.daemons.append(self._program(host))
+        app = self._made_app(host)
+        if app is not None:
+            self._add_app(host, app)
         return host
+
+    def _server_first(self) -> list[Callable[[Host], Daemon]]:
+        """A program reaches the model on a port, whether or not the test asked for one."""
+        return [] if self._program is None or self._serves else [self._make_server]
+
+    def _make_server(self, host: Host) -> Daemon:
+        return ModelServer(self._wrap(host.scripted), host.journal, ids=host.ids, clock=host.clock)
+
+    def _made_app(self, host: Host) -> App | None:
+        """The app, from its configuration if there is one."""
+        if not self._configure:
+            return self._app
+        from soundstage.agents import AppBuilder
+
+        builder = AppBuilder()
+        for configure in self._configure:
+            builder.apply(configure)
+        app = builder.build()
+        host.entries = app.entries
+        return app
+
+    def _add_app(self, host: Host, app: App) -> None:
+        if not any(isinstance(daemon, Console) for daemon in host.daemons):
+            host.daemons.append(Console(host.journal, **self._within()))
+        context = AppContext(
+            host.model,
+            host.console.io,
+            host.clock,
+            host.journal,
+            next((daemon for daemon in host.daemons if hasattr(daemon, "inbound_messages")), None),
+            lambda: host.data_dir,
+        )
+        host.app = app_daemon(app, context)
+        host.daemons.append(host.app)
+
+    def _check_one_app(self) -> None:
+        named = {
+            "with_app": self._app is not None,
+            "configure": bool(self._configure),
+            "with_program": self._program is not None,
+        }
+        chosen = [name for name, there in named.items() if there]
+        if len(chosen) > 1:
+            raise InvalidStateError(
+                "a run has one app under test",
+                seen=" and ".join(chosen),
+                hint="keep one of them; other parts of the run are daemons: with_daemon",
+            )
 
     def _clock(self) -> Clock:
         return running_clock()
-
-    def _app_daemon(self, host: Host, app: App) -> Daemon:
-        if not any(isinstance(daemon, Console) for daemon in host.daemons):
-            host.daemons.append(Console(host.journal))
-        context = AppContext(host.model, host.console.io, host.clock, host.journal)
-        return TaskDaemon("app", host.journal, lambda: app(context))
 
     def run(self, body: Callable[[Host], Awaitable[T]]) -> T:
         """Make the run, start it, run `body`, end it: on virtual time, unless a part needs the machine's."""
@@ -145,3 +276,8 @@ class HostBuilder:
                 return await body(host)
 
         return run(main(), clock=SystemClock() if self._real else VirtualClock())
+
+
+def _check_seconds(what: str, seconds: float) -> None:
+    if not seconds > 0:
+        raise ValueError(f"{what} is a number of seconds, more than 0; got {seconds!r}")

@@ -7,35 +7,39 @@ noted on the error that the test itself raised, which always wins.
 
 from __future__ import annotations
 
+import tempfile
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import InvalidStateError
 from soundstage.host._checks import check_end
-from soundstage.journal import Journal, RunFinished, RunStarted
-from soundstage.lifecycle import Daemon, Supervisor
+from soundstage.host._llm import ModelSide
+from soundstage.journal import Event, Journal, RunFinished, RunStarted
+from soundstage.lifecycle import Daemon, Supervisor, TaskDaemon
 from soundstage.models import Model, ScriptedModel
 from soundstage.trace import Trace
 from soundstage.wire import ModelServer
-from soundstage.worlds import Console, ConsoleIO, Workspace
+from soundstage.worlds import Console, Workspace
+
+if TYPE_CHECKING:
+    from soundstage.agents import Journals
 
 D = TypeVar("D", bound=Daemon)
 
-
-class AppContext(NamedTuple):
-    """What an app in process gets: its side of everything around it."""
-
-    model: Model
-    console: ConsoleIO
-    clock: Clock
-    journal: Journal
+INPUT_ENDS = ("end_input", "complete_inbound")  # what worlds call it
+MAKERS = {
+    "Console": "with_console()",
+    "Workspace": "with_workspace()",
+    "ModelServer": "with_server()",
+}
 
 
-App = Callable[[AppContext], Awaitable[None]]
+def _nothing() -> None:
+    """A world without an input that could end."""
 
 
 class Settings(NamedTuple):
@@ -46,6 +50,8 @@ class Settings(NamedTuple):
     start_within: float
     stop_within: float
     allow_egress: bool
+    grace: float = 1.0
+    wait_within: float | None = None
 
 
 class Host:
@@ -60,7 +66,10 @@ class Host:
         self.scripted = scripted
         self.model = model
         self.daemons: list[Daemon] = []
+        self.app: TaskDaemon | None = None
+        self.entries: Sequence[type[Event]] = (Event,)
         self._supervisor: Supervisor | None = None
+        self._data_dir: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def clock(self) -> Clock:
@@ -83,6 +92,33 @@ class Host:
         return self.get(Workspace)
 
     @property
+    def llm(self) -> ModelSide:
+        """The test's side of the model: what it says, and what it was asked."""
+        return ModelSide(self.scripted, self.journal)
+
+    @property
+    def discord(self) -> Any:
+        """The test's side of Discord: `worlds.discord.Discord`, or `VirtualDiscordGateway` in process."""
+        for daemon in self.daemons:
+            if hasattr(daemon, "expect_message"):
+                return daemon
+        raise self._without("Discord", "with_virtual_discord() in process, with_discord() on a port")
+
+    @property
+    def journals(self) -> Journals:
+        """The typed journals of the app's entries: `host.journals.get(ChatEntry).events()`."""
+        from soundstage.agents import Journals
+
+        return Journals(self.journal, self.entries)
+
+    @property
+    def data_dir(self) -> Path:
+        """A folder for files of the app: made when it is asked for, removed at the end."""
+        if self._data_dir is None:
+            self._data_dir = tempfile.TemporaryDirectory(prefix="soundstage-e2e-")
+        return Path(self._data_dir.name)
+
+    @property
     def server(self) -> ModelServer:
         """The model on a port."""
         return self.get(ModelServer)
@@ -96,10 +132,13 @@ class Host:
         for daemon in self.daemons:
             if isinstance(daemon, kind):
                 return daemon
-        raise InvalidStateError(
-            f"this run has no {kind.__name__}",
+        raise self._without(kind.__name__, MAKERS.get(kind.__name__, "with_daemon(...)"))
+
+    def _without(self, what: str, maker: str) -> InvalidStateError:
+        return InvalidStateError(
+            f"this run has no {what}: it is not configured",
             seen=", ".join(daemon.name for daemon in self.daemons) or "nothing at all",
-            hint=f"tell the builder: .with_{kind.__name__.lower()}()",
+            hint=f"tell the builder: .{maker}",
         )
 
     async def __aenter__(self) -> Self:
@@ -144,8 +183,21 @@ class Host:
             raise failure
 
     async def _stop(self) -> None:
-        if self._supervisor is not None:
-            await self._supervisor.stop()
+        try:
+            if self._supervisor is not None:
+                await self._end_inputs()
+                await self._supervisor.stop()
+        finally:
+            if self._data_dir is not None:
+                self._data_dir.cleanup()
+
+    async def _end_inputs(self) -> None:
+        """End what the app reads, and give it some time to come to its end by itself."""
+        for daemon in self.daemons:
+            for name in INPUT_ENDS:
+                getattr(daemon, name, _nothing)()
+        if self.app is not None:
+            await self.app.settle(self.settings.grace)
 
     @property
     def path(self) -> Path | None:

@@ -154,6 +154,12 @@ class TaskDaemon(Daemon):
         self.report_failure(error)
         raise error from end
 
+    async def settle(self, within: float) -> bool:
+        """Give the coroutine some seconds to end by itself; whether it has."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait([self._task], timeout=within)
+        return self.done
+
     async def wait(self) -> None:
         """Wait until the coroutine has ended; raise what it raised, which `stop` then does not repeat."""
         if self._task is not None:

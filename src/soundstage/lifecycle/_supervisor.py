@@ -11,13 +11,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from soundstage.clock import Clock, Deadline
+from soundstage.clock import Clock, Deadline, where
 from soundstage.errors import EnvironmentProblem, HarnessError, WaitTimeout
 from soundstage.lifecycle._daemon import Daemon
 
 START_WITHIN: Final = 30.0
 STOP_WITHIN: Final = 10.0
 MOMENT: Final = 1.0
+SHOWN: Final = 20  # tasks in the message about a daemon that does not stop
 
 
 class Supervisor:
@@ -117,9 +118,10 @@ class Supervisor:
         stopping = asyncio.create_task(daemon.stop(), name=f"stop {daemon.name}")
         await asyncio.wait([stopping], timeout=seconds)
         if not stopping.done():
+            seen = f"{self.states()}\n{_pending_waits()}"
             stopping.cancel()
             await asyncio.wait([stopping], timeout=MOMENT)
-            return self._late(daemon, stopping)
+            return self._late(daemon, stopping, seen)
         if stopping.cancelled():
             return HarnessError(
                 f"the daemon {daemon.name!r} was cancelled while it stopped",
@@ -128,10 +130,10 @@ class Supervisor:
             )
         return stopping.exception()
 
-    def _late(self, daemon: Daemon, stopping: asyncio.Task[None]) -> EnvironmentProblem:
+    def _late(self, daemon: Daemon, stopping: asyncio.Task[None], seen: str) -> EnvironmentProblem:
         problem = EnvironmentProblem(
             f"the daemon {daemon.name!r} did not stop within {self._stop_within:g} s",
-            seen=self.states(),
+            seen=seen,
             hint="it may wait for input that nobody sends",
         )
         if not stopping.done():
@@ -139,3 +141,10 @@ class Supervisor:
         elif not stopping.cancelled() and (error := stopping.exception()) is not None:
             problem.add_note(f"and when it was cancelled: {error!r}")
         return problem
+
+
+def _pending_waits() -> str:
+    """Where every other task of this loop waits, a line each."""
+    others = sorted(where(task) for task in asyncio.all_tasks() if task is not asyncio.current_task())
+    more = [f"... and {len(others) - SHOWN} more"] if len(others) > SHOWN else []
+    return "\n".join([*others[:SHOWN], *more])

@@ -19,7 +19,7 @@ import pytest
 from soundstage.clock import Clock, IdSource, SystemClock, VirtualClock, run
 from soundstage.config import Settings, load_settings
 from soundstage.errors import InvalidStateError, ScriptError
-from soundstage.host import App, AppContext, check_end, list_rules
+from soundstage.host import App, AppContext, app_daemon, check_end, list_rules
 from soundstage.journal import Journal, Redactor, RunStarted
 from soundstage.lifecycle import Daemon, LoopThread, Supervisor, TaskDaemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
@@ -152,8 +152,7 @@ class Stage:
     async def run_app(self, app: App) -> TaskDaemon:
         """Start an app in process; it is stopped when the body ends, and what it raises fails the test."""
         context = AppContext(self.model, self.console().io, self.journal.clock, self.journal)
-        daemon = TaskDaemon("app", self.journal, lambda: app(context))
-        return await self._start_late(daemon)
+        return await self._start_late(app_daemon(app, context))
 
     async def command(self, argv: Sequence[str], **options: Any) -> Command:
         """Start a program, pointed at the scripted model and at nothing else."""

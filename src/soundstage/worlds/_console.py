@@ -7,21 +7,25 @@ line once and in order.
 
 The line that the app has read last is what it is working on; what it then writes, and what it then asks its
 model, has that line as its cause.
+
+An app that fails shows no more lines, so nobody waits on for one: `expect` fails at once, with the app's error.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
-from soundstage.journal import Event, Journal, MessageReceived, MessageSent, Record
+from soundstage.journal import DaemonChanged, Event, Journal, MessageReceived, MessageSent, Record
 from soundstage.lifecycle import Daemon
-from soundstage.match import matcher, preview
+from soundstage.match import Matcher, matcher, preview
 from soundstage.models import working_on
+from soundstage.worlds._waiting import first_record
 
-WITHIN = 5.0
+WITHIN: Final = 5.0
+APP: Final = "app"
 
 
 class ConsoleIO:
@@ -94,6 +98,12 @@ class ConsoleIO:
 class Console(Daemon):
     """The test's side of an in-process console.
 
+    Args:
+        journal: where lines go.
+        name: how messages and the journal call it.
+        within: seconds that `expect` waits, unless it is told otherwise.
+        app: the name of the daemon that reads from it and writes to it.
+
     Example:
         >>> from soundstage.clock import run
         >>> async def main():
@@ -105,9 +115,13 @@ class Console(Daemon):
         'hello'
     """
 
-    def __init__(self, journal: Journal, *, name: str = "console") -> None:
+    def __init__(
+        self, journal: Journal, *, name: str = "console", within: float = WITHIN, app: str = APP
+    ) -> None:
         super().__init__(name, journal)
         self.io = ConsoleIO(journal, name)
+        self._within = within
+        self._app = app
         self._seen = 0
 
     async def _start(self) -> None:
@@ -134,46 +148,66 @@ class Console(Daemon):
             )
         event = MessageReceived(text=line, channel=self.name, sender=sender)
         position = self.journal.append(event, source=self.name)
-        self.io.put(line, position)
+        self._put(line, position)
         return position
+
+    def _put(self, line: str, position: int) -> None:
+        self.io.put(line, position)
 
     def end_input(self) -> None:
         """End the input, like Ctrl-D: the app reads what is left, then `None`. Harmless when repeated."""
         self.io.end()
 
-    async def expect(self, match: Any, *, within: float = WITHIN) -> str:
+    async def expect(self, match: Any, *, within: float | None = None, because: str = "") -> str:
         """Wait for a line that matches, after the one that the last `expect` found. Returns it.
 
         Args:
             match: text, `/regex/`, or whatever `soundstage.match` takes.
-            within: seconds on the run's clock.
+            within: seconds on the run's clock; 5, unless the console was made with another number.
+            because: why the line has to come; the message of a failure shows it.
 
         Raises:
             WaitTimeout: if none comes; the message shows the lines that came instead.
+            ExpectationError: if the app fails first.
         """
-        wanted = matcher(match)
-        start = self._seen
+        wanted, start = matcher(match), self._seen
+        seconds = self._within if within is None else within
 
-        def fits(event: Event) -> bool:
-            return self._is_line(event) and wanted.matches(getattr(event, "text", ""))
+        def fits(record: Record) -> bool:
+            return self._is_over(record) or (
+                self._is_line(record.event) and wanted.matches(getattr(record.event, "text", ""))
+            )
 
-        try:
-            record = await self.journal.wait_for(fits, within=within, after=start)
-        except WaitTimeout:
-            lines = [preview(line) for line in self._lines_after(start)]
-            raise WaitTimeout(
-                f"{self.name} did not show the expected line within {within:g} s",
-                expected=wanted.describe(),
-                seen="\n".join(lines)
-                if lines
-                else f"no line at all; {self.io.unread} line(s) of input unread",
-                hint="what is shown above came after the last expected line",
-            ) from None
+        record = await first_record(self.journal, fits, after=start, within=seconds)
+        if record is None or not self._is_line(record.event):
+            raise self._missed(wanted, seconds, record, because)
         self._seen = record.position
         return str(getattr(record.event, "text", ""))
 
+    def _is_over(self, record: Record) -> bool:
+        """Whether nothing can come after this record."""
+        event = record.event
+        return isinstance(event, DaemonChanged) and event.daemon == self._app and bool(event.error)
+
+    def _missed(self, wanted: Matcher, seconds: float, end: Record | None, because: str) -> ExpectationError:
+        lines = [preview(line) for line in self._lines_after(self._seen)]
+        shown = lines or [f"no line at all; {self.io.unread} line(s) of input unread"]
+        hint = "what is shown above came after the last expected line"
+        expected = f"{wanted.describe()}, because {because}" if because else wanted.describe()
+        if end is None:
+            summary = f"{self.name} did not show the expected line within {seconds:g} s"
+            return WaitTimeout(summary, expected=expected, seen="\n".join(shown), hint=hint)
+        shown.append(self._describe_end(end))
+        summary = f"the app on {self.name} ended and did not show the expected line"
+        return ExpectationError(summary, expected=expected, seen="\n".join(shown), hint=hint)
+
+    def _describe_end(self, end: Record) -> str:
+        return f"then the app failed: {getattr(end.event, 'error', '')}"
+
     async def expect_nothing(self, *, within: float) -> None:
         """Expect that no line comes for `within` seconds. On virtual time this takes none of yours.
+
+        A line that has come and was not expected counts.
 
         Raises:
             ExpectationError: if one comes.

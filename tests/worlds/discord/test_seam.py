@@ -303,12 +303,12 @@ def test_expecting_a_message_of_the_app_shows_what_came_instead():
         await stage.gateway.connect()
         await stage.gateway.send_message(1, "first")
         await stage.gateway.send_message(2, "second")
-        found = await stage.gateway.expect_message("second", channel_id=2)
+        found = await stage.gateway.expect_message("second", channel=2)
         await stage.gateway.send_message(1, "third")
         with pytest.raises(WaitTimeout, match="'third'"):
             await stage.gateway.expect_message("fourth", within=1)
         with pytest.raises(WaitTimeout, match="'third'"):
-            await stage.gateway.expect_message("third", channel_id=2, within=1)
+            await stage.gateway.expect_message("third", channel=2, within=1)
         return found
 
     assert on_virtual(body) == SentMessage(2, "second")

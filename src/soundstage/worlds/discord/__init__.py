@@ -22,7 +22,12 @@ from soundstage.worlds.discord._records import Attachment, Channel, Message, Rea
 from soundstage.worlds.discord._seam import ChannelNotFoundError, DiscordGateway, DiscordInboundMessage
 from soundstage.worlds.discord._state import Guild
 from soundstage.worlds.discord._user import DiscordUser
-from soundstage.worlds.discord._virtual import SentMessage, VirtualDiscordGateway
+from soundstage.worlds.discord._virtual import (
+    SentMessage,
+    VirtualChannel,
+    VirtualDiscordGateway,
+    VirtualUser,
+)
 
 __all__ = [
     "Attachment",
@@ -48,6 +53,8 @@ __all__ = [
     "Reaction",
     "SentMessage",
     "User",
+    "VirtualChannel",
     "VirtualDiscordGateway",
+    "VirtualUser",
     "pointed_at",
 ]

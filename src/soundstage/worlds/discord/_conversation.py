@@ -65,7 +65,7 @@ class DiscordScriptedConversation:
         if expect is None:
             return None
         try:
-            return await gateway.expect_message(expect, channel_id=self.channel_id, within=within)
+            return await gateway.expect_message(expect, channel=self.channel_id, within=within)
         except WaitTimeout as missed:
             raise WaitTimeout(
                 f"step {index} of the conversation: {author} wrote {preview(text)} and was not answered",

@@ -16,12 +16,12 @@ from typing import Final
 
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.journal import Journal, Record
+from soundstage.worlds._waiting import Fits, first_record
 from soundstage.worlds.discord import _options as options
 from soundstage.worlds.discord._events import DiscordCommandsRegistered
 from soundstage.worlds.discord._platform import Platform
 from soundstage.worlds.discord._records import Channel, ChannelType, Message, User
 from soundstage.worlds.discord._rest import RestApi
-from soundstage.worlds.discord._waiting import Fits, first_record
 
 MOMENT: Final = 1.0  # seconds for a bot to answer a request for a heartbeat
 ROUNDS: Final = 2
@@ -60,7 +60,11 @@ class Scene:
 
     async def first(self, fits: Fits, *, after: int, within: float) -> Record | None:
         """The first record of this Discord after a position that fits; `None` if none comes in time."""
-        return await first_record(self.journal, self.source, fits, after=after, within=within)
+
+        def ours(record: Record) -> bool:
+            return record.source == self.source and fits(record)
+
+        return await first_record(self.journal, ours, after=after, within=within)
 
     def channel(self, name: str | Channel | None) -> Channel:
         """The channel with a name; the first one without.

@@ -180,4 +180,8 @@ def _zstd() -> Callable[[bytes], bytes]:
     return pack
 
 
-PACKS: Final = {"plain": _plain, "zlib-stream": _zlib, "zstd-stream": _zstd}
+PACKS: Final[dict[str, Callable[[], Callable[[bytes], str | bytes]]]] = {
+    "plain": _plain,
+    "zlib-stream": _zlib,
+    "zstd-stream": _zstd,
+}

@@ -9,15 +9,16 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from soundstage.clock import IdSource
-from soundstage.errors import InvalidStateError, WaitTimeout
+from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, Record
 from soundstage.lifecycle import Daemon
 from soundstage.match import matcher, preview
 from soundstage.models import working_on
+from soundstage.worlds._waiting import first_record
 from soundstage.worlds.discord._seam import DiscordInboundMessage, check_channel_id, wanted
-from soundstage.worlds.discord._waiting import first_record
 
 WITHIN: Final = 5.0
+FIRST_ID: Final = 1001  # of channels that are only known by name
 
 
 class SentMessage(NamedTuple):
@@ -25,6 +26,34 @@ class SentMessage(NamedTuple):
 
     channel_id: int
     content: str
+
+
+class VirtualChannel(NamedTuple):
+    """A channel: all that there is to it."""
+
+    id: int
+    name: str
+
+
+class VirtualUser:
+    """Somebody who writes. Made by `VirtualDiscordGateway.user`."""
+
+    def __init__(self, gateway: VirtualDiscordGateway, name: str, *, bot: bool) -> None:
+        self._gateway = gateway
+        self._bot = bot
+        self.name = name
+
+    async def says(
+        self, text: str, *, channel: str | int | VirtualChannel | None = None
+    ) -> DiscordInboundMessage:
+        """Write a message. Returns it.
+
+        Args:
+            text: what it says.
+            channel: where: a name, an id, or what `channel()` gave; `general` unless given.
+        """
+        where = self._gateway.channel_id("general" if channel is None else channel)
+        return await self._gateway.simulate_message(where, self.name, text, is_bot=self._bot)
 
 
 class VirtualDiscordGateway(Daemon):
@@ -39,13 +68,14 @@ class VirtualDiscordGateway(Daemon):
         channels: ids of the channels that it listens to; all unless given.
         ids: where ids of messages come from.
         name: how messages and the journal call it.
+        within: seconds that `expect_message` waits, unless it is told otherwise.
 
     Example:
         >>> from soundstage.clock import run
         >>> async def main():
         ...     gateway = VirtualDiscordGateway(Journal())
         ...     await gateway.connect()
-        ...     await gateway.simulate_message(7, "ann", "hello")
+        ...     await gateway.user("ann").says("hello", channel=7)
         ...     gateway.complete_inbound()
         ...     async for message in gateway.inbound_messages:
         ...         await gateway.send_message(message.channel_id, f"hi {message.author}")
@@ -62,8 +92,11 @@ class VirtualDiscordGateway(Daemon):
         channels: Collection[int] | None = None,
         ids: IdSource | None = None,
         name: str = "discord",
+        within: float = WITHIN,
     ) -> None:
         super().__init__(name, journal)
+        self._within = within
+        self._named: dict[str, VirtualChannel] = {}
         self._include_bots = include_bots
         self._channels = None if channels is None else frozenset(channels)
         self._ids = ids if ids is not None else IdSource()
@@ -127,6 +160,21 @@ class VirtualDiscordGateway(Daemon):
             self.journal.append(event, source=self.name, cause=working_on.get())
 
     # the test's side
+
+    def user(self, name: str, *, bot: bool = False) -> VirtualUser:
+        """Somebody who writes: `await gateway.user("ann").says("hello", channel="general")`."""
+        return VirtualUser(self, name, bot=bot)
+
+    def channel(self, name: str) -> VirtualChannel:
+        """The channel with a name; it gets an id when it is named first."""
+        made = VirtualChannel(FIRST_ID + len(self._named), name)
+        return self._named.setdefault(name, made)
+
+    def channel_id(self, channel: str | int | VirtualChannel) -> int:
+        """The id of a channel, however it is named."""
+        if isinstance(channel, VirtualChannel):
+            return channel.id
+        return channel if isinstance(channel, int) else self.channel(channel).id
 
     async def simulate_message(
         self,
@@ -197,34 +245,58 @@ class VirtualDiscordGateway(Daemon):
         ]
 
     async def expect_message(
-        self, match: Any, *, channel_id: int | None = None, within: float = WITHIN
+        self, match: Any, *, channel: str | int | VirtualChannel | None = None, within: float | None = None
     ) -> SentMessage:
         """Wait for a message of the app that matches, after the one that the last call found.
 
         Args:
             match: text, `/regex/`, or whatever `soundstage.match` takes.
-            channel_id: where; anywhere unless given.
-            within: seconds on the run's clock.
+            channel: where: a name, an id, or what `channel()` gave; anywhere unless given.
+            within: seconds on the run's clock; 5, unless the gateway was made with another number.
 
         Raises:
             WaitTimeout: if none comes; the message shows those that came instead.
         """
-        like, start = matcher(match), self._seen
+        like, where = matcher(match), None if channel is None else self.channel_id(channel)
+        seconds = self._within if within is None else within
 
         def fits(record: Record) -> bool:
-            event = record.event
-            if not isinstance(event, MessageSent) or channel_id not in (None, int(event.channel)):
-                return False
-            return like.matches(event.text)
+            return self._is_sent(record, where) and like.matches(getattr(record.event, "text", ""))
 
-        record = await first_record(self.journal, self.name, fits, after=start, within=within)
+        record = await first_record(self.journal, fits, after=self._seen, within=seconds)
         if record is None or not isinstance(record.event, MessageSent):
-            came = [preview(event.text) for event in self.journal.events(MessageSent, after=start)]
+            came = [preview(event.text) for event in self.journal.events(MessageSent, after=self._seen)]
             raise WaitTimeout(
-                f"the app did not write the expected message within {within:g} s",
+                f"the app did not write the expected message within {seconds:g} s",
                 expected=like.describe(),
                 seen="\n".join(came) or f"no message at all; {len(self._waiting)} message(s) unread",
                 hint="what is shown above came after the last expected message",
             )
         self._seen = record.position
         return SentMessage(int(record.event.channel), record.event.text)
+
+    async def expect_nothing(
+        self, *, within: float, channel: str | int | VirtualChannel | None = None
+    ) -> None:
+        """Expect that the app writes nothing for `within` seconds. On virtual time this takes none of yours.
+
+        A message that has come and was not expected counts.
+
+        Raises:
+            ExpectationError: if it does.
+        """
+        where = None if channel is None else self.channel_id(channel)
+        record = await first_record(
+            self.journal, lambda record: self._is_sent(record, where), after=self._seen, within=within
+        )
+        if record is not None:
+            raise ExpectationError(
+                f"the app was expected to write nothing for {within:g} s",
+                seen=preview(getattr(record.event, "text", "")),
+            )
+
+    def _is_sent(self, record: Record, channel_id: int | None) -> bool:
+        event = record.event
+        if not isinstance(event, MessageSent) or record.source != self.name:
+            return False
+        return channel_id in (None, int(event.channel))

@@ -1,4 +1,4 @@
-"""Waiting for a record of one source."""
+"""Waiting for a record."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from soundstage.journal import Journal, Record
 Fits = Callable[[Record], bool]
 
 
-async def first_record(
-    journal: Journal, source: str, fits: Fits, *, after: int, within: float
-) -> Record | None:
-    """The first record of a source after a position that fits; `None` if none comes in time."""
+async def first_record(journal: Journal, fits: Fits, *, after: int, within: float) -> Record | None:
+    """The first record after a position that fits; `None` if none comes in time."""
     deadline = Deadline(journal.clock, within)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(deadline.left), contextlib.aclosing(_tail(journal, after)) as records:
             async for record in records:
-                if record.source == source and fits(record):
+                if fits(record):
                     return record
     return None
 

@@ -1,0 +1,168 @@
+"""A console whose app is a program on a terminal: a test cannot tell it from a console in process.
+
+How it works. The program runs on a terminal that does not show what is typed, so that what comes out is what
+the program has written. That is drawn on a screen as on any terminal, and cut into lines besides: each line is a
+`MessageSent` of the console, as in process, with the line that was typed last as its cause. Escape sequences
+are left out of the lines; the screen has them.
+
+The end. The console ends the input, as Ctrl-D does, and gives the program some seconds to end by itself. A
+program that fails (an exit code that is not 0, or a signal that is not ours) fails the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from soundstage.drivers._lines import LineSplitter
+from soundstage.drivers._terminal import Terminal
+from soundstage.errors import AppError, InvalidStateError, WaitTimeout
+from soundstage.journal import Journal, MessageSent, ProcessExited, Record
+from soundstage.worlds import Console, Screen
+
+GRACE: Final = 5.0
+_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])")
+
+
+class TerminalConsole(Console):
+    """A program on a terminal, with the test's side of a console: `send`, `expect`, `end_input`, `lines`.
+
+    Args:
+        argv: the program and its arguments.
+        journal: where everything goes.
+        environment: variables that the program gets besides the isolated ones; a function is called at the start.
+        ready: is awaited after the start: the program counts as started when it returns.
+        name: how messages and the journal call it.
+        within: seconds that `expect` waits, unless it is told otherwise.
+        grace: seconds that the program gets to end when its input has ended.
+        **options: what `Terminal` takes besides: `columns`, `rows`, `cwd`, `allow`, `proxy`, `isolation`.
+
+    Raises:
+        AppError: from `start` or `stop`, if the program fails.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str | Path],
+        journal: Journal,
+        *,
+        environment: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
+        ready: Callable[[], Awaitable[None]] | None = None,
+        name: str = "console",
+        within: float = 10.0,
+        grace: float = GRACE,
+        **options: Any,
+    ) -> None:
+        super().__init__(journal, name=name, within=within)
+        self._argv = argv
+        self._environment = environment
+        self._ready = ready
+        self._grace = grace
+        self._options = options
+        self._terminal: Terminal | None = None
+        self._splitter = LineSplitter()
+        self._typed: int | None = None
+
+    @property
+    def terminal(self) -> Terminal:
+        """The terminal, for what only a terminal has: `press`, `resize`, `screen`.
+
+        Raises:
+            InvalidStateError: before the start.
+        """
+        if self._terminal is None:
+            raise InvalidStateError(f"{self.name} has not started", hint="start it first")
+        return self._terminal
+
+    @property
+    def screen(self) -> Screen:
+        """What is shown now."""
+        return self.terminal.screen
+
+    async def _start(self) -> None:
+        await super()._start()
+        environment = self._environment
+        self._terminal = Terminal(
+            self._argv,
+            self.journal,
+            environment=environment() if callable(environment) else environment or {},
+            echo=False,
+            on_output=self._heard,
+            name=f"{self.name}.terminal",
+            **self._options,
+        )
+        await self._terminal.start()
+        if self._ready is not None:
+            try:
+                await self._until_ready(self._terminal, self._ready())
+            except BaseException:
+                await self._terminal.stop()
+                raise
+
+    async def _until_ready(self, terminal: Terminal, ready: Awaitable[None]) -> None:
+        """Wait until it is ready, or has exited instead."""
+        getting_ready = asyncio.ensure_future(ready)
+        exit_ = asyncio.ensure_future(terminal.expect_exit(None, within=math.inf))
+        try:
+            await asyncio.wait([getting_ready, exit_], return_when=asyncio.FIRST_COMPLETED)
+            if not getting_ready.done():
+                raise AppError(
+                    f"the program on {self.name} ended before it was ready",
+                    expected="it runs, and does what it does first",
+                    seen=f"exit code {terminal.exit_code}\n{self._shown()}",
+                )
+            getting_ready.result()
+        finally:
+            for task in (getting_ready, exit_):
+                task.cancel()
+            await asyncio.gather(getting_ready, exit_, return_exceptions=True)
+
+    def _heard(self, data: bytes) -> None:
+        self._tell(self._splitter.feed(data))
+
+    def _tell(self, lines: list[str]) -> None:
+        for line in lines:
+            sent = MessageSent(text=_ESCAPES.sub("", line), channel=self.name)
+            self.journal.append(sent, source=self.name, cause=self._typed)
+
+    def _put(self, line: str, position: int) -> None:
+        self._typed = position
+        self.terminal.feed(line.encode() + b"\n", position)
+
+    def end_input(self) -> None:
+        """End the input, as Ctrl-D does. Harmless when repeated, or when the program has exited."""
+        if not self.io.ended and self.terminal.exit_code is None:
+            with contextlib.suppress(AppError):  # it exits at this moment
+                self.terminal.feed(b"\x04", self._typed)
+        super().end_input()
+
+    def _is_over(self, record: Record) -> bool:
+        return isinstance(record.event, ProcessExited) and record.source == f"{self.name}.terminal"
+
+    def _describe_end(self, end: Record) -> str:
+        return f"then the program exited with code {getattr(end.event, 'code', '?')}\n" + self._shown()
+
+    def _shown(self) -> str:
+        return self.terminal.screen.screenshot(cut=True)
+
+    async def _stop(self) -> None:
+        terminal = self.terminal
+        try:
+            self.end_input()
+            with contextlib.suppress(WaitTimeout):  # it needs to be told otherwise
+                await terminal.expect_exit(None, within=self._grace)
+            code = terminal.exit_code
+        finally:
+            await terminal.stop()
+            self._tell(self._splitter.flush())
+        if code:
+            raise AppError(
+                f"the program on {self.name} failed",
+                expected="exit code 0",
+                seen=f"exit code {code}\n{self._shown()}",
+            )

@@ -1,0 +1,49 @@
+"""What a host gives to the app under test, and how it runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from soundstage.clock import Clock
+from soundstage.journal import Journal
+from soundstage.lifecycle import TaskDaemon
+from soundstage.models import Model
+from soundstage.worlds import ConsoleIO
+
+
+class AppContext(msgspec.Struct, frozen=True):
+    """What an app in process gets: its side of everything around it.
+
+    Attributes:
+        model: the model; scripted, and whatever else the test has made of it.
+        console: its console.
+        clock: its time.
+        journal: the journal of the run, for entries of its own.
+        discord: its gateway to a virtual Discord, if the run has one.
+        make_data_dir: makes the folder of `data_dir`.
+    """
+
+    model: Model
+    console: ConsoleIO
+    clock: Clock
+    journal: Journal
+    discord: Any = None
+    make_data_dir: Callable[[], Path] | None = None
+
+    @property
+    def data_dir(self) -> Path | None:
+        """A folder for the app's files: empty at the start of the run, gone after it."""
+        return None if self.make_data_dir is None else self.make_data_dir()
+
+
+App = Callable[[AppContext], Awaitable[None]]
+
+
+def app_daemon(app: App, context: AppContext) -> TaskDaemon:
+    """An app as a daemon. A `JournalApp` makes its own, which runs when all its parts do; others run at once."""
+    make: Callable[[AppContext], TaskDaemon] | None = getattr(app, "daemon", None)
+    return TaskDaemon("app", context.journal, lambda: app(context)) if make is None else make(context)

@@ -1,0 +1,49 @@
+"""The test's side of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soundstage.journal import Journal, ModelRequested
+from soundstage.messages import ModelRequest
+from soundstage.models import Rule, Script, ScriptedModel
+
+
+class ModelSide:
+    """What the test says the model says, and what the app has asked it.
+
+    Example:
+        ::
+
+            host.llm.on(user="hello").reply("hi")
+            await host.console.send("hello")
+            await host.console.expect("hi")
+            assert host.llm.prompts == ["hello"]
+    """
+
+    def __init__(self, scripted: ScriptedModel, journal: Journal) -> None:
+        self._scripted = scripted
+        self._journal = journal
+
+    @property
+    def script(self) -> Script:
+        """The script; it may grow while the run goes on."""
+        return self._scripted.script
+
+    def on(self, **conditions: Any) -> Any:
+        """A new rule; see `Script.on`."""
+        return self.script.on(**conditions)
+
+    @property
+    def requests(self) -> list[ModelRequest]:
+        """All that the app has asked, in order."""
+        return [event.request for event in self._journal.events(ModelRequested)]
+
+    @property
+    def prompts(self) -> list[str]:
+        """The user's latest words in each request."""
+        return [request.last_user_text or "" for request in self.requests]
+
+    def unused(self) -> list[Rule]:
+        """The rules that have not served yet."""
+        return self._scripted.unused()

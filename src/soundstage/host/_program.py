@@ -1,0 +1,48 @@
+"""The app under test as a program: pointed at everything that the run has."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from soundstage.host._host import Host
+from soundstage.lifecycle import Daemon
+
+if TYPE_CHECKING:
+    from soundstage.drivers import TerminalConsole
+
+Environment = Mapping[str, str] | Callable[[Host], Mapping[str, str]] | None
+
+
+def make_program(
+    host: Host, argv: Sequence[str | Path], environment: Environment, **options: Any
+) -> TerminalConsole:
+    """The program's console; it starts after everything that is in the run so far."""
+    from soundstage.drivers import TerminalConsole
+
+    worlds = [daemon for daemon in host.daemons if hasattr(daemon, "environment")]
+    return TerminalConsole(
+        argv,
+        host.journal,
+        environment=lambda: _surroundings(host, worlds, environment),
+        ready=_bot_is_there(worlds, host.settings.start_within),
+        **options,
+    )
+
+
+def _surroundings(host: Host, worlds: Sequence[Any], own: Environment) -> dict[str, str]:
+    """Every world's variables, and the test's, which win."""
+    found: dict[str, str] = {}
+    for world in worlds:
+        found |= world.environment()
+    return found | dict(own(host) if callable(own) else own or {})
+
+
+def _bot_is_there(worlds: Sequence[Daemon], within: float) -> Callable[[], Awaitable[None]] | None:
+    """Waits until the bot has connected, if there is a Discord that it can connect to."""
+    for world in worlds:
+        wait_for_bot: Any = getattr(world, "wait_for_bot", None)
+        if wait_for_bot is not None:
+            return lambda: wait_for_bot(within=within)
+    return None

@@ -1,0 +1,256 @@
+"""One test, two ways: an app in process and the same app as a program, and what a host has for both."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from soundstage.agents import ChatEntry, ChatReceived, ChatReply
+from soundstage.clock import SystemClock, VirtualClock
+from soundstage.errors import AppError, EnvironmentProblem, ExpectationError, InvalidStateError, WaitTimeout
+from soundstage.host import HostBuilder
+from soundstage.messages import ModelRequest, user
+from soundstage.models import complete
+
+ECHO = "import sys\nfor line in sys.stdin: print(f'[bot]: {line.strip()}', flush=True)\n"
+DIES = "input()\nprint('partly done', flush=True)\nraise SystemExit(3)\n"
+DEAF = "import time\nprint('here', flush=True)\ntime.sleep(600)\n"
+
+
+def configure(app):
+    chat = app.use_console()
+    echo = lambda said: ChatReply(text=said.text, sender="bot")  # noqa: E731
+    app.covenant().connect(chat).routes(lambda to: to.route(ChatReceived, ChatReply, echo))
+
+
+def program(source, **options):
+    return HostBuilder().with_program([sys.executable, "-c", source], **options)
+
+
+@pytest.fixture(params=["in process", "program"])
+def echo(request):
+    return HostBuilder().configure(configure) if request.param == "in process" else program(ECHO)
+
+
+def test_the_same_body_drives_an_app_in_process_and_as_a_program(echo):
+    async def body(host):
+        await host.console.send("hello")
+        assert await host.console.expect("hello", because="it echoes") == "[bot]: hello"
+        await host.console.send("and ä🎭")
+        assert await host.console.expect("and") == "[bot]: and ä🎭"
+        await host.console.expect_nothing(within=0.05)
+        return host.console.lines
+
+    assert echo.run(body) == ["[bot]: hello", "[bot]: and ä🎭"]
+
+
+def test_a_missed_line_says_why_it_was_expected_and_what_came_instead(echo):
+    async def body(host):
+        await host.console.send("hello")
+        await host.console.expect("bye", within=0.2, because="the user said hello")
+
+    with pytest.raises(WaitTimeout, match=r"'bye', because the user said hello[\s\S]*\[bot\]: hello"):
+        echo.run(body)
+
+
+def test_a_program_that_dies_ends_the_wait_with_its_last_screen_and_exit_code():
+    async def body(host):
+        await host.console.send("go")
+        await host.console.expect("done at last", within=60)
+
+    with pytest.raises(ExpectationError, match=r"exited with code 3[\s\S]*partly done") as caught:
+        program(DIES).run(body)
+    assert any("exit code 3" in note for note in caught.value.__notes__)
+
+
+def test_a_program_that_fails_after_the_body_fails_the_run():
+    async def body(host):
+        await host.console.send("go")
+        await host.console.expect("partly")
+
+    with pytest.raises(ExceptionGroup) as caught:
+        program(DIES).run(body)
+    assert caught.group_contains(AppError, match="exit code 3")
+
+
+def test_a_program_that_ignores_the_end_of_its_input_is_ended():
+    async def body(host):
+        await host.console.expect("here")
+        return host.console.terminal
+
+    terminal = program(DEAF, grace=0.1).run(body)
+    assert terminal.exit_code is not None
+
+
+def test_an_app_that_fails_ends_the_wait_with_its_error():
+    async def broken(app):
+        app.console.write_line("so far")
+        await app.clock.sleep(1)
+        raise RuntimeError("the app is broken")
+
+    async def body(host):
+        with pytest.raises(ExpectationError, match=r"so far[\s\S]*RuntimeError: the app is broken") as caught:
+            await host.console.expect("more", within=600)
+        assert not isinstance(caught.value, WaitTimeout)
+        return host.clock.now()
+
+    with pytest.raises(ExceptionGroup, match="did not end cleanly"):
+        HostBuilder().with_app(broken).run(body)
+
+
+def test_a_program_asks_the_scripted_model_on_its_port():
+    source = (
+        "import os, sys, urllib.request as r\n"
+        "sys.stdin.readline()\n"
+        'body = b\'{"model": "m", "messages": [{"role": "user", "content": "hi"}]}\'\n'
+        "url = os.environ['OPENAI_BASE_URL'] + '/chat/completions'\n"
+        "opener = r.build_opener(r.ProxyHandler({}))\n"
+        "print(opener.open(r.Request(url, body, {'content-type': 'application/json'})).read().decode())\n"
+    )
+
+    async def body(host):
+        host.llm.on(user="hi").reply("hello from the script")
+        await host.console.send("go")
+        await host.console.expect("hello from the script")
+        return host.llm.prompts
+
+    assert program(source).run(body) == ["hi"]
+
+
+def test_the_journals_of_the_app_hold_its_entries_in_order():
+    async def body(host):
+        await host.console.send("hello")
+        await host.console.expect("hello")
+        kinds = [type(entry).__name__ for entry in host.journals.get(ChatEntry).events()]
+        with pytest.raises(LookupError, match="no journal of ModelRequested"):
+            host.journals.get(__import__("soundstage.journal").journal.ModelRequested)
+        return kinds
+
+    assert HostBuilder().configure(configure).run(body)[:2] == ["ChatReceived", "ChatReply"]
+
+
+def test_later_configuration_wins():
+    async def body(host):
+        await host.console.send("hello")
+        return await host.console.expect("hello")
+
+    def loud(app):
+        chat = app.use_console(name="loud", line_format="{text}!")
+        app.covenant().connect(chat)
+
+    both = HostBuilder().configure(configure, loud)
+    with pytest.raises(InvalidStateError, match="one app under test"):
+        both.with_program(["x"]).build()
+    assert HostBuilder().configure(configure).run(body) == "[bot]: hello"
+
+
+def test_a_virtual_discord_is_at_hand_for_the_app_and_for_the_test():
+    async def app(context):
+        await context.discord.connect()
+        async for message in context.discord.inbound_messages:
+            await context.discord.send_message(message.channel_id, f"hi {message.author}")
+
+    async def body(host):
+        await host.discord.wait_for_ready()
+        await host.discord.user("ann").says("hello", channel="general")
+        answer = await host.discord.expect_message("hi ann", channel="general")
+        await host.discord.expect_nothing(within=600)
+        return answer.content, type(host.clock)
+
+    assert HostBuilder().with_virtual_discord().with_app(app).run(body) == ("hi ann", VirtualClock)
+
+
+def test_a_bot_that_never_connects_is_named_with_its_screen():
+    builder = HostBuilder().with_discord().with_program([sys.executable, "-c", "print('no bot here')"])
+
+    async def body(host):
+        raise AssertionError("the body must not run")
+
+    with pytest.raises(AppError, match=r"ended before it was ready[\s\S]*no bot here"):
+        builder.run(body)
+
+
+def test_what_is_not_configured_is_named_with_the_call_that_makes_it():
+    async def body(host):
+        with pytest.raises(InvalidStateError, match="not configured") as caught:
+            _ = host.discord
+        assert "with_virtual_discord" in caught.value.hint
+        with pytest.raises(InvalidStateError, match="not configured"):
+            _ = host.workspace
+
+    HostBuilder().run(body)
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0])
+def test_limits_that_are_no_time_are_refused(seconds):
+    with pytest.raises(ValueError, match="more than 0"):
+        HostBuilder().with_timeout(seconds)
+    with pytest.raises(ValueError, match="more than 0"):
+        HostBuilder().with_limits(stop_within=seconds)
+
+
+def test_the_timeout_of_the_host_is_that_of_its_expectations():
+    async def body(host):
+        with pytest.raises(WaitTimeout, match="within 77 s"):
+            await host.console.expect("never")
+        return host.clock.now()
+
+    assert HostBuilder().with_timeout(77).with_console().run(body) == 77
+
+
+def test_the_data_folder_of_a_run_is_its_own_and_gone_after_it():
+    async def app(context):
+        (context.data_dir / "notes").write_text("kept")
+        context.console.write_line("done")
+
+    async def body(host):
+        await host.console.expect("done")
+        return host.data_dir, (host.data_dir / "notes").read_text()
+
+    one, two = (HostBuilder().with_app(app).run(body) for _ in range(2))
+    assert one[1] == two[1] == "kept"
+    assert one[0] != two[0]
+    assert not Path(one[0]).exists()
+
+
+def test_an_app_may_finish_its_work_when_the_body_is_over():
+    async def app(context):
+        while (line := await context.console.read_line()) is not None:
+            await context.clock.sleep(0.5)
+            await complete(context.model, ModelRequest(model="m", messages=(user(line),)))
+
+    async def body(host):
+        host.llm.on(user="hello").reply("hi")
+        await host.console.send("hello")
+        return host
+
+    host = HostBuilder().with_app(app).run(body)
+    assert host.llm.prompts == ["hello"]
+
+
+def test_an_app_that_does_not_stop_is_named_with_the_states_and_the_waits_of_all():
+    async def stubborn(context):
+        for _ in range(3):
+            try:
+                await context.clock.sleep(3600)
+            except BaseException:
+                continue
+
+    async def body(host):
+        await host.clock.sleep(1)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        HostBuilder().with_limits(stop_within=2).with_app(stubborn).run(body)
+    late = caught.value.exceptions[0]
+    assert isinstance(late, EnvironmentProblem)
+    assert "app: running" in str(late)
+    assert "stubborn" in str(late)
+
+
+def test_a_run_with_a_program_is_on_the_time_of_the_machine():
+    async def body(host):
+        return type(host.clock)
+
+    assert program(ECHO).run(body) is SystemClock
