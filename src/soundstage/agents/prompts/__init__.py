@@ -2,7 +2,7 @@
 
 >>> from soundstage.agents.runtime import AgentDefinition
 >>> coder = AgentDefinition(slug="code", prompt="You write code.", conventions=True)
->>> print(assemble_prompt(coder, conventions="Lines have at most 100 characters.").text)
+>>> print(PromptAssembler(conventions="Lines have at most 100 characters.").build(coder).text)
 ## System
 <BLANKLINE>
 You write code.
@@ -22,17 +22,17 @@ from soundstage.agents.prompts._budget import (
     estimate_tokens,
 )
 from soundstage.agents.prompts._history import TRIMMED, trim_history
-from soundstage.agents.prompts._system import assemble_prompt
+from soundstage.agents.prompts._system import PromptAssembler
 
 __all__ = [
     "TRIMMED",
     "BuiltPrompt",
+    "PromptAssembler",
     "PromptBuilder",
     "PromptManifest",
     "PromptSection",
     "PromptSize",
     "PromptTooLargeError",
-    "assemble_prompt",
     "estimate_tokens",
     "trim_history",
 ]
