@@ -8,6 +8,7 @@ from soundstage.errors import ExpectationError, ScriptError
 from soundstage.journal import MessageSent, PhaseChanged
 from soundstage.models import CallSpec, Reply
 from soundstage.trace import (
+    assert_agent_count,
     assert_agent_sequence,
     assert_feedback_propagated,
     assert_phase_transitions,
@@ -75,6 +76,54 @@ def test_no_agents_is_no_expectation(routed):
         check_agent_sequence(routed)
     with pytest.raises(ScriptError, match="empty"):
         check_agent_sequence(routed, None)
+
+
+def test_agents_may_be_expected_with_others_between_or_in_any_order(routed):
+    assert_agent_sequence(routed, "executor", "orchestrator", order="in_order")
+    assert_agent_sequence(routed, "tester", "executor", order="any_order")
+    with pytest.raises(ExpectationError, match=r"^agent 'executor' is missing after 'tester'\n"):
+        assert_agent_sequence(routed, "tester", "executor", order="in_order")
+    with pytest.raises(ExpectationError, match=r"^agent 'tester' is missing\n"):
+        assert_agent_sequence(routed, "tester", "tester", order="any_order")
+    with pytest.raises(ScriptError, match="unknown order 'sorted'"):
+        assert_agent_sequence(routed, "tester", order="sorted")
+
+
+def test_turns_of_an_agent_are_counted(routed):
+    assert_agent_count(routed, "Orchestrator", 2)
+    assert_agent_count(routed, "/r$/", 4)
+    assert_agent_count(routed, "reviewer", 0)
+    with pytest.raises(ExpectationError, match="'orchestrator' had 2 turns, expected no turns") as caught:
+        assert_agent_count(routed, "orchestrator", 0)
+    assert "> " in str(caught.value)
+    with pytest.raises(ExpectationError, match="'reviewer' had no turns, expected 1 turn\n"):
+        assert_agent_count(routed, "reviewer", 1)
+
+
+def test_an_agent_that_seems_to_be_misspelt_is_not_away_by_accident(routed):
+    with pytest.raises(ScriptError, match=r"did you mean 'executor'\?"):
+        assert_agent_count(routed, "exeutor", 0)
+    assert_agent_count(routed, "executors", 0, known=["executors", "qa"])
+    with pytest.raises(ScriptError, match="no agent 'reviewer' is known"):
+        assert_agent_count(routed, "reviewer", 0, known=["executors", "qa"])
+    with pytest.raises(ScriptError, match="the trace is empty"):
+        assert_agent_count(build_trace([]), "qa", 0)
+    for wrong in (-1, True, 1.5):
+        with pytest.raises(ScriptError, match="whole numbers"):
+            assert_agent_count(routed, "executor", wrong)
+
+
+def test_phases_may_be_expected_with_others_between_or_in_any_order(routed):
+    assert_phase_transitions(routed, "verification", order="in_order")
+    assert_phase_transitions(routed, "chat", "verification", order="in_order")
+    assert_phase_transitions(routed, "verification", "execute", order="any_order")
+    with pytest.raises(ExpectationError, match="is missing after"):
+        assert_phase_transitions(routed, "verification", "execute", order="in_order")
+
+
+def test_a_misspelt_phase_is_a_failure_with_the_nearest_name(routed):
+    with pytest.raises(ExpectationError, match=r"did you mean 'execute'\?"):
+        assert_phase_transitions(routed, "exceute", "verification")
 
 
 @pytest.mark.parametrize("phases", [("execute", "verification"), ("chat", "execute", "VERIFICATION")])

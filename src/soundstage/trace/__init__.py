@@ -6,9 +6,11 @@ routes, phases, usage and cost. Every assertion is a pair: `check_x(trace, ...)`
 """
 
 from soundstage.trace._assert_agents import (
+    assert_agent_count,
     assert_agent_sequence,
     assert_feedback_propagated,
     assert_phase_transitions,
+    check_agent_count,
     check_agent_sequence,
     check_feedback_propagated,
     check_phase_transitions,
@@ -40,6 +42,7 @@ from soundstage.trace._assert_tools import (
     check_tool_count,
     check_tools_offered,
 )
+from soundstage.trace._assert_transcript import assert_transcript, check_transcript
 from soundstage.trace._cost import PRICES, Cost, Price, Prices
 from soundstage.trace._diff import diff
 from soundstage.trace._finding import Finding
@@ -62,6 +65,7 @@ __all__ = [
     "Step",
     "ToolUse",
     "Trace",
+    "assert_agent_count",
     "assert_agent_sequence",
     "assert_eventually",
     "assert_feedback_propagated",
@@ -76,7 +80,9 @@ __all__ = [
     "assert_tool_calls",
     "assert_tool_count",
     "assert_tools_offered",
+    "assert_transcript",
     "build_trace",
+    "check_agent_count",
     "check_agent_sequence",
     "check_feedback_propagated",
     "check_model_requests",
@@ -89,6 +95,7 @@ __all__ = [
     "check_tool_calls",
     "check_tool_count",
     "check_tools_offered",
+    "check_transcript",
     "diff",
     "format",
     "normalise",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from soundstage.journal import EgressTried
 from soundstage.match import Matcher, Not, matcher, preview
 from soundstage.trace._finding import Finding, asserting
 from soundstage.trace._names import agent_condition, need_records
+from soundstage.trace._nearest import likeness
 from soundstage.trace._trace import Trace
 
 _SHOWN = 10  # events listed in a message
@@ -84,14 +84,7 @@ def _nearest(wanted: Matcher, said: list[_Said]) -> _Said | None:
     text = getattr(wanted, "text", None)
     if not isinstance(text, str):
         return lines[-1] if lines else None
-    likeness = difflib.SequenceMatcher(autojunk=False)
-    likeness.set_seq2(text.casefold())
-
-    def ratio(line: _Said) -> float:
-        likeness.set_seq1(line.text.casefold()[:1000])
-        return likeness.ratio()
-
-    return max(lines, key=ratio, default=None)
+    return max(lines, key=lambda line: likeness(line.text, text), default=None)
 
 
 def check_model_requests(trace: Trace, count: int) -> Finding:

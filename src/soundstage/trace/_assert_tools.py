@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from soundstage.errors import ScriptError
 from soundstage.match import Matcher, Predicate, matcher, preview
 from soundstage.trace._finding import Finding, asserting
 from soundstage.trace._format import arguments_of
 from soundstage.trace._names import agent_condition, listed, name_condition, nearest_hint, need_records
-from soundstage.trace._sequences import Lists, any_order, exact, in_order
+from soundstage.trace._sequences import Lists, Order, comparison
 from soundstage.trace._trace import Trace
 from soundstage.trace._types import ToolUse
-
-Order = Literal["exact", "in_order", "any_order"]
-_ORDERS: Final[dict[str, Callable[..., Finding]]] = {
-    "exact": exact,
-    "in_order": in_order,
-    "any_order": any_order,
-}
 
 
 class _Arguments(Matcher):
@@ -126,9 +119,7 @@ def check_tool_calls(trace: Trace, *tools: Any, agent: Any = None, order: Order 
         raise ScriptError(
             "no tool call is expected", hint="name the calls; check_no_tool(trace, NAME) for none"
         )
-    compare = _ORDERS.get(order)
-    if compare is None:
-        raise ScriptError(f"unknown order {order!r}", expected="one of " + ", ".join(_ORDERS))
+    compare = comparison(order)
     wanted = [_wanted(item) for item in tools]
     uses = _uses(trace, agent)
     lists = Lists(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
+from soundstage.errors import ScriptError
 from soundstage.trace._diff import Row, align, side_by_side
 from soundstage.trace._finding import Finding
+
+Order = Literal["exact", "in_order", "any_order"]
 
 
 class Lists(NamedTuple):
@@ -16,14 +19,14 @@ class Lists(NamedTuple):
         what: what one thing is called: `agent`, `tool call`.
         expected: the conditions in words.
         seen: what happened, in words.
-        positions: where in the journal.
+        positions: where in the journal, as far as that is known.
         explain: by index, why what was seen is not as expected; `None` when it is.
     """
 
     what: str
     expected: Sequence[str]
     seen: Sequence[str]
-    positions: Sequence[int]
+    positions: Sequence[int | None]
     explain: Callable[[int, int], str | None]
 
     def same(self, expected: int, seen: int) -> bool:
@@ -105,6 +108,25 @@ def _partners(lists: Lists) -> dict[int, int]:
     for number in range(len(lists.expected)):
         place(number, set())
     return partner
+
+
+_ORDERS: Final[dict[str, Callable[..., Finding]]] = {
+    "exact": exact,
+    "in_order": in_order,
+    "any_order": any_order,
+}
+
+
+def comparison(order: Order) -> Callable[..., Finding]:
+    """How two lists are compared.
+
+    Raises:
+        ScriptError: for an unknown order.
+    """
+    found = _ORDERS.get(order)
+    if found is None:
+        raise ScriptError(f"unknown order {order!r}", expected="one of " + ", ".join(_ORDERS))
+    return found
 
 
 def _held(lists: Lists, how: str) -> Finding:
