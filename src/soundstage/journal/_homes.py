@@ -32,6 +32,7 @@ _MODULES: Final[dict[str, tuple[str, ...]]] = {
         "ChatReplyDraft",
         "ChatStreamCompleted",
     ),
+    "soundstage.agents.teams._events": ("GateJudged", "PlanDecided", "PlanMade", "TaskSkipped"),
     "soundstage.worlds.discord._events": (
         "DiscordAnswered",
         "DiscordChannelChanged",

@@ -16,6 +16,7 @@ from soundstage.journal import (
     AgentStarted,
     DaemonChanged,
     EgressTried,
+    FlowEnded,
     ModelRequested,
     PhaseChanged,
     ProcessExited,
@@ -51,7 +52,7 @@ def _named(event: Any) -> _Owner:
         return _Owner(shown(event.agent), event.conversation)
     if isinstance(event, ToolCalled):
         return _Owner(event.agent or None, event.conversation or None)
-    if isinstance(event, Routed | PhaseChanged):
+    if isinstance(event, Routed | PhaseChanged | FlowEnded):
         return _Owner(None, event.conversation)
     return _NOBODY
 

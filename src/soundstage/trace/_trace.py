@@ -14,6 +14,7 @@ from soundstage.journal import (
     EgressTried,
     Event,
     FileChanged,
+    FlowEnded,
     Journal,
     Noted,
     PhaseChanged,
@@ -85,6 +86,15 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
     def phases(self) -> tuple[PhaseChanged, ...]:
         """The changes of phase."""
         return self._events(PhaseChanged)
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the agents stopped taking turns, for the last time if several conversations did; empty while they go on.
+
+        A team says `end`, `complete`, `max_iterations` or `error`.
+        """
+        ends = self._events(FlowEnded)
+        return ends[-1].reason if ends else ""
 
     @cached_property
     def files(self) -> tuple[FileChanged, ...]:

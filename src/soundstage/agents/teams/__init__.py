@@ -1,0 +1,86 @@
+"""Teams: who works next, in which phase, and when it is over.
+
+`TurnRouter` lets an orchestrator decide before every round of work; `PlanOrchestrator` has it plan once. Both run
+any agents that can do a task (`soundstage.agents.runtime.RunsAgents`), so any model can be behind them.
+"""
+
+from soundstage.agents.teams._conversation import PHASES, Conversation, Phases, Turn
+from soundstage.agents.teams._coordinator import ConversationCoordinator
+from soundstage.agents.teams._errors import (
+    AgentNotFoundError,
+    ConversationNotFoundError,
+    EmptyMessageError,
+    PlanError,
+    PlanProblem,
+    ReplyError,
+    RoutingError,
+    StateFileError,
+    UnknownPhaseError,
+)
+from soundstage.agents.teams._events import GateJudged, PlanDecided, PlanMade, TaskSkipped
+from soundstage.agents.teams._gates import (
+    Check,
+    GateRule,
+    Issue,
+    QaReport,
+    Review,
+    parse_qa,
+    parse_review,
+)
+from soundstage.agents.teams._plan import Plan, PlannedTask, check_plan, parse_plan
+from soundstage.agents.teams._planner import Draft, PlanOrchestrator, PlanResult
+from soundstage.agents.teams._prompts import planning_prompt, routing_prompt
+from soundstage.agents.teams._quality import Quality, Roles
+from soundstage.agents.teams._retry import Backoff, RetryingModel
+from soundstage.agents.teams._router import TurnRouter
+from soundstage.agents.teams._routing import END, Routing, parse_routing
+from soundstage.agents.teams._schedule import TaskResult
+from soundstage.agents.teams._tools import HandOverModel, flow_tools
+
+__all__ = [
+    "END",
+    "PHASES",
+    "AgentNotFoundError",
+    "Backoff",
+    "Check",
+    "Conversation",
+    "ConversationCoordinator",
+    "ConversationNotFoundError",
+    "Draft",
+    "EmptyMessageError",
+    "GateJudged",
+    "GateRule",
+    "HandOverModel",
+    "Issue",
+    "Phases",
+    "Plan",
+    "PlanDecided",
+    "PlanError",
+    "PlanMade",
+    "PlanOrchestrator",
+    "PlanProblem",
+    "PlanResult",
+    "PlannedTask",
+    "QaReport",
+    "Quality",
+    "ReplyError",
+    "RetryingModel",
+    "Review",
+    "Roles",
+    "Routing",
+    "RoutingError",
+    "StateFileError",
+    "TaskResult",
+    "TaskSkipped",
+    "Turn",
+    "TurnRouter",
+    "UnknownPhaseError",
+    "check_plan",
+    "flow_tools",
+    "parse_plan",
+    "parse_qa",
+    "parse_review",
+    "parse_routing",
+    "planning_prompt",
+    "routing_prompt",
+]

@@ -1,0 +1,95 @@
+"""How agents of a team hand on: the tools `continue` and `complete`, and the model that ends a turn with them.
+
+An agent that has handed on has nothing more to say, so it is not asked again: `HandOverModel` answers in the place
+of the model, with nothing, when a request brings the result of such a call. A refused call (an unknown phase) goes to
+the model like any other error, and the turn goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from soundstage.agents.runtime import AgentOutcome, Tool, ToolError, tool
+from soundstage.agents.teams._conversation import HAND_OVERS, Phases
+from soundstage.agents.teams._errors import UnknownPhaseError
+from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ToolResult
+from soundstage.models import Wrapper
+
+CONTINUE, COMPLETE = HAND_OVERS
+_SERVED_BY: Final = "the turn is over"
+
+
+def flow_tools(phases: Phases | None = None) -> tuple[Tool, Tool]:
+    """The tools `continue` and `complete`.
+
+    Args:
+        phases: those that `continue` may propose; the usual ones unless given.
+
+    Example:
+        >>> [one.name for one in flow_tools()]
+        ['continue', 'complete']
+    """
+    known = phases if phases is not None else Phases()
+
+    async def hand_on(phase: str = "", feedback: str = "", summary: str = "") -> str:
+        """End your turn and hand back to the orchestrator, who decides who goes next.
+
+        Args:
+            phase: the phase that you propose to go on in.
+            feedback: what the next agent has to know.
+            summary: what you have done.
+        """
+        try:
+            proposed = known.check(phase) if phase else ""
+        except UnknownPhaseError as error:
+            raise ToolError(f"{error.summary}; {error.expected}") from None
+        return _told("handed on", proposed and f"{proposed} proposed", feedback, summary)
+
+    async def finish(summary: str = "") -> str:
+        """End the whole conversation: everything is done.
+
+        Args:
+            summary: what has been achieved.
+        """
+        return _told("completed", summary)
+
+    return tool(name=CONTINUE)(hand_on), tool(name=COMPLETE)(finish)
+
+
+def _told(*words: str) -> str:
+    return ": ".join(filter(None, words))
+
+
+class HandOverModel(Wrapper):
+    """A model that is not asked any more once an agent has handed on.
+
+    Args:
+        inner: the model; put this around a `JournaledModel`.
+    """
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """The inner model's reply, or none if the request only brings the result of a hand-over."""
+        return _nothing() if handed_over(request) else self.inner.stream(request)
+
+
+async def _nothing() -> AsyncIterator[ModelChunk]:
+    yield FinishChunk(served_by=_SERVED_BY)
+
+
+def handed_over(request: ModelRequest) -> bool:
+    """Whether the newest message is a tool result, and the tools that were called last have handed on."""
+    if not request.messages or request.messages[-1].role != "tool":
+        return False
+    return any(result.name in HAND_OVERS and not result.is_error for result in request.tool_results)
+
+
+def called(outcome: AgentOutcome, name: str) -> bool:
+    """Whether a tool was called, and the call was not refused."""
+    refused = {
+        part.call_id
+        for message in outcome.messages
+        for part in message.parts
+        if isinstance(part, ToolResult) and part.is_error
+    }
+    return any(call.name == name and call.id not in refused for call in outcome.tool_calls)
