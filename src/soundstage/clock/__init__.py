@@ -8,16 +8,20 @@ from soundstage.clock._clock import Clock, Deadline, SystemClock, VirtualClock, 
 from soundstage.clock._ids import IdSource
 from soundstage.clock._loop import VirtualLoop
 from soundstage.clock._run import run
+from soundstage.clock._schedule import Schedule, current_schedule, scheduled
 from soundstage.clock._tasks import where
 
 __all__ = [
     "Clock",
     "Deadline",
     "IdSource",
+    "Schedule",
     "SystemClock",
     "VirtualClock",
     "VirtualLoop",
+    "current_schedule",
     "run",
     "running_clock",
+    "scheduled",
     "where",
 ]

@@ -63,12 +63,15 @@ class VirtualClock:
 
     Args:
         max_jumps: how often it may jump before a run that has not ended is taken to wait in vain.
+        schedule: the seed of the order in which ready tasks run; that of `scheduled(...)`, or else asyncio's own
+            order, unless given.
     """
 
     virtual = True
 
-    def __init__(self, *, max_jumps: int = MAX_JUMPS) -> None:
+    def __init__(self, *, max_jumps: int = MAX_JUMPS, schedule: int | None = None) -> None:
         self.max_jumps = max_jumps
+        self.schedule = schedule
         self._now = 0.0
 
     def now(self) -> float:

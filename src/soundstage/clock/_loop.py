@@ -14,6 +14,8 @@ When no timer, no thread and no ready task is left, nothing can ever happen agai
 is raised with the list of waiting tasks instead of hanging. A timer that is due in infinite time counts as no
 timer. A program that polls while it waits in vain would make time jump for ever; that ends in the same error
 after `max_jumps` of the clock.
+
+Under a schedule (`_schedule`) the order of ready tasks is drawn from a seed instead of being asyncio's own.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from itertools import count
 from typing import Any, Final, NoReturn
 
 from soundstage.clock._clock import VirtualClock
+from soundstage.clock._schedule import Schedule, current_schedule
 from soundstage.clock._tasks import where
 from soundstage.errors import DeadlockError, NetworkForbiddenError
 
@@ -103,7 +106,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._jumping = _JumpingSelector(clock)
         self._numbers = count()
         self._pool: ThreadPoolExecutor | None = None
+        seed = clock.schedule if clock.schedule is not None else current_schedule()
+        self._schedule = None if seed is None else Schedule(seed)
         super().__init__(self._jumping)
+        if self._schedule is not None:
+            self._run_once = self._run_scheduled  # in the instance: without a schedule it costs nothing
+
+    def _run_scheduled(self) -> None:
+        """One step of the loop, for one of the ready tasks."""
+        assert self._schedule is not None
+        self._schedule.choose(self._ready)  # type: ignore[attr-defined]
+        super()._run_once()  # type: ignore[misc]
 
     def time(self) -> float:
         """The virtual time."""
