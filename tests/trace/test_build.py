@@ -274,6 +274,21 @@ def test_children_walk_the_tree_of_causes(traced):
     assert [record.position for record in trace.children()] == [1]
 
 
+def test_causes_lead_from_the_first_known_one_to_the_record(tape):
+    heard = tape.add(MessageReceived(text="hi"))
+    asked = tape.add(ModelRequested(request=ModelRequest(model="m", messages=())), cause=heard)
+    failed = tape.add(ModelFailed(reason="error", message="x"), cause=asked)
+    loop = tape.add(MessageSent(text="me"), cause=4)
+    trace = build_trace(tape.records)
+    assert [record.position for record in trace.causes(failed)] == [heard, asked, failed]
+    assert [record.position for record in trace.causes(heard)] == [heard]
+    assert [record.position for record in trace.causes(loop)] == [loop]
+    part = build_trace(tape.records[1:])
+    assert [record.position for record in part.causes(failed)] == [asked, failed]
+    with pytest.raises(ScriptError, match="position 9"):
+        trace.causes(9)
+
+
 def test_children_of_a_record_that_is_not_there_are_an_error(routed):
     with pytest.raises(ScriptError, match="position 999"):
         routed.children(999)

@@ -160,7 +160,7 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _effects(self) -> dict[int | None, tuple[Record, ...]]:
-        known = {record.position for record in self.records}
+        known = self._by_position
         found: defaultdict[int | None, list[Record]] = defaultdict(list)
         for record in self.records:
             found[record.cause if record.cause in known else None].append(record)
@@ -172,14 +172,38 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
         Raises:
             ScriptError: if no record of the trace has this position.
         """
-        found = self._effects.get(position)
-        if found is None and position is not None and not any(r.position == position for r in self.records):
+        if position is not None:
+            self._at(position)
+        return self._effects.get(position, ())
+
+    def causes(self, position: int) -> tuple[Record, ...]:
+        """What led to the record at `position`, from the first known cause down to the record itself.
+
+        Raises:
+            ScriptError: if no record of the trace has this position.
+        """
+        record = self._at(position)
+        chain = [record]
+        while (
+            record.cause is not None and record.cause < record.position and record.cause in self._by_position
+        ):
+            record = self._by_position[record.cause]
+            chain.append(record)
+        return tuple(reversed(chain))
+
+    @cached_property
+    def _by_position(self) -> dict[int, Record]:
+        return {record.position: record for record in self.records}
+
+    def _at(self, position: int) -> Record:
+        found = self._by_position.get(position)
+        if found is None:
             raise ScriptError(
                 f"no record of the trace has the position {position}",
                 expected=f"a position out of the {len(self.records)} records",
                 hint="trace.records lists them",
             )
-        return found or ()
+        return found
 
     def only(self, *, agent: Any = None, conversation: str | None = None) -> Trace:
         """The part that belongs to an agent, a conversation, or both.
