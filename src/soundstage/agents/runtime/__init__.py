@@ -39,10 +39,12 @@ from soundstage.agents.runtime._errors import (
 )
 from soundstage.agents.runtime._executor import Executed, ToolExecutor
 from soundstage.agents.runtime._hooks import ShellHook, ShellHooks
+from soundstage.agents.runtime._listen import listening
 from soundstage.agents.runtime._loop import AgentLoop, own_prompt, untrimmed
 from soundstage.agents.runtime._permissions import PermissionMode
 from soundstage.agents.runtime._registry import AgentRegistry
 from soundstage.agents.runtime._tool import Tool, ToolContext, ToolRegistry, tool
+from soundstage.agents.runtime._workspace import workspace_tools
 
 __all__ = [
     "PERMISSIONS",
@@ -68,7 +70,9 @@ __all__ = [
     "ToolRegistry",
     "UnknownAgentError",
     "UnknownToolError",
+    "listening",
     "own_prompt",
     "tool",
     "untrimmed",
+    "workspace_tools",
 ]

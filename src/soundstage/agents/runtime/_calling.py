@@ -16,8 +16,7 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future, wait
 from typing import Any, Final
 
 from soundstage.agents.runtime._errors import ToolError
@@ -46,13 +45,14 @@ class Stops:
                 return
         function()
 
-    def stop(self) -> None:
-        """Call them, once."""
+    def stop(self) -> bool:
+        """Call them, once; whether there were any."""
         with self._lock:
             self._stopped = True
             functions, self._functions = self._functions, []
         for function in functions:
             function()
+        return bool(functions)
 
 
 async def call_within(function: Callable[[], Any], *, within: float, clock: Clock, stops: Stops) -> Any:
@@ -72,7 +72,7 @@ async def call_within(function: Callable[[], Any], *, within: float, clock: Cloc
     try:
         if _is_async(function):
             return await _awaited(function(), within)
-        value = await _threaded(function, within, clock)
+        value = await _threaded(function, within, clock, stops)
         if inspect.isawaitable(value):
             return await _awaited(value, max(within - (clock.now() - before), 0.0))
         return value
@@ -116,16 +116,31 @@ async def give_up(task: asyncio.Future[Any]) -> None:
         task.exception()  # nobody else will look at it
 
 
-async def _threaded(function: Callable[[], Any], within: float, clock: Clock) -> Any:
+async def _threaded(function: Callable[[], Any], within: float, clock: Clock, stops: Stops) -> Any:
     future = in_thread(function)
     try:
-        if clock.virtual:
-            return future.result(timeout=within)
-        return await asyncio.wait_for(asyncio.wrap_future(future), within)
-    except FutureTimeoutError:  # the built-in TimeoutError: the function's own is one too
-        if future.done():
-            return future.result()
-        raise OutOfTime from None
+        await _ended(future, within, clock)
+        if not future.done():
+            raise OutOfTime
+        return future.result()
+    finally:
+        if not future.done() and stops.stop():  # it can end now; what it has started is gone when it has
+            await _ended(future, _PATIENCE, clock)
+
+
+async def _ended(future: Future[Any], within: float, clock: Clock) -> None:
+    """Wait for a thread's end, or until the time is up."""
+    if clock.virtual:
+        wait({future}, timeout=within)
+        return
+    watched = asyncio.wrap_future(future)
+    watched.add_done_callback(_looked_at)
+    await asyncio.wait({watched}, timeout=within)
+
+
+def _looked_at(waiting: asyncio.Future[Any]) -> None:
+    if not waiting.cancelled():
+        waiting.exception()  # an exception that nobody looks at would be logged
 
 
 def in_thread(function: Callable[[], Any]) -> Future[Any]:
@@ -139,6 +154,8 @@ def in_thread(function: Callable[[], Any]) -> Future[Any]:
             future.set_result(context.run(function))
         except SystemExit as error:
             future.set_exception(ToolError(f"the tool tried to end the program (SystemExit {error.code})"))
+        except asyncio.CancelledError:
+            future.set_exception(ToolError("the tool was cancelled from within"))
         except BaseException as error:  # noqa: BLE001  (whoever waits gets it)
             future.set_exception(error)
 

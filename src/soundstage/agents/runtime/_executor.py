@@ -192,8 +192,8 @@ class ToolExecutor:
                 event = FileChanged(
                     path=readable(path),
                     change="added" if before is None else "deleted" if after is None else "modified",
-                    before=before,
-                    after=after,
+                    before=before or None,
+                    after=after or None,
                 )
                 self.journal.append(event, source=step.agent.slug, cause=step.position)
 

@@ -26,7 +26,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         call: the call, with its id.
         clock: the run's time.
         within: seconds that the tool has.
-        changed: tells that a file is different now: its path, and its sha256 before and after, if it existed.
+        changed: tells that a file is different now: its path, and its sha256 before and after; None
+            where it did not exist, empty where it is not known.
         on_stop: has a function called when the tool must end at once: its time is up, or the task is aborted.
     """
 

@@ -1,0 +1,96 @@
+"""Arguments are checked against their schema, in words that a model can act on."""
+
+from __future__ import annotations
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from soundstage.agents.runtime._check import argument_problems
+
+POINT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "minLength": 1},
+        "count": {"type": "integer", "minimum": 1, "exclusiveMaximum": 10},
+        "mode": {"enum": ["a", "b"]},
+        "points": {"type": "array", "items": {"$ref": "#/$defs/Point"}, "maxItems": 2},
+        "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False},
+        "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "one": {"const": 1},
+        "kind": {"type": ["string", "null"], "pattern": "^k"},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+    "$defs": {"Point": POINT},
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({}, "argument 'path' is missing: expected a text (minLength 1)"),
+        ({"path": 3}, "argument 'path': expected a text (minLength 1), seen the number 3"),
+        ({"path": None}, "argument 'path': expected a text (minLength 1), seen null"),
+        ({"path": ""}, "argument 'path': expected a text (minLength 1), seen the text ''"),
+        ({"path": "a", "pth": 1}, "argument 'pth' is not known; did you mean 'path'?"),
+        (
+            {"path": "a", "count": True},
+            "argument 'count': expected a whole number (minimum 1, exclusiveMaximum",
+        ),
+        ({"path": "a", "count": 0}, "seen the number 0"),
+        ({"path": "a", "count": 10}, "seen the number 10"),
+        ({"path": "a", "count": 1.5}, "seen the number 1.5"),
+        ({"path": "a", "mode": "c"}, "argument 'mode': expected one of 'a', 'b', seen the text 'c'"),
+        (
+            {"path": "a", "points": {"x": 1}},
+            "argument 'points': expected a list (maxItems 2), seen an object with",
+        ),
+        ({"path": "a", "points": [{}, {}, {}]}, "seen a list of 3"),
+        (
+            {"path": "a", "points": [{"x": 1}, {}]},
+            "argument 'points[1].x' is missing: expected a whole number",
+        ),
+        ({"path": "a", "pair": ["a", "b"]}, "argument 'pair[1]': expected a whole number, seen the text 'b'"),
+        ({"path": "a", "pair": ["a", 1, 2]}, "argument 'pair[2]': expected nothing, seen the number 2"),
+        ({"path": "a", "maybe": []}, "argument 'maybe': expected a text or null, seen a list of 0"),
+        ({"path": "a", "counts": {"k": "v"}}, "argument 'counts.k': expected a whole number"),
+        ({"path": "a", "one": True}, "argument 'one': expected 1, seen true"),
+        (
+            {"path": "a", "kind": "x"},
+            "argument 'kind': expected a text or null (pattern '^k'), seen the text 'x'",
+        ),
+    ],
+)
+def test_a_problem_names_the_argument_what_was_expected_and_what_was_seen(arguments, problem):
+    (found,) = argument_problems(SCHEMA, arguments)
+    assert problem in found
+
+
+def test_all_problems_are_said_but_not_without_end():
+    assert len(argument_problems(SCHEMA, {"count": "x", "mode": 1})) == 3
+    assert len(argument_problems(SCHEMA, {f"unknown{n}": n for n in range(50)})) == 8
+
+
+def test_a_schema_that_refers_to_itself_or_to_nothing_lets_pass():
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/properties/a"}, "b": {"$ref": "#/$defs/none"}},
+    }
+    assert argument_problems(schema, {"a": 1, "b": 2}) == []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-20, 20) | st.floats(-20, 20) | st.text("kx", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyk"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "other"]), JSON, max_size=4))
+def test_it_agrees_with_the_reference_implementation(arguments):
+    valid = jsonschema.Draft202012Validator(SCHEMA).is_valid(arguments)
+    assert (argument_problems(SCHEMA, arguments) == []) is valid
