@@ -196,10 +196,13 @@ def _repository(folder: Folder, variables: Mapping[str, str]) -> tuple[Tool, ...
             path: a file or folder to look at.
             staged: only what is staged.
         """
+        at = folder.at(path)
+        if not (folder.root / ".git").exists():
+            raise ToolError("the workspace is not a git repository")
         options = ("--no-pager", *(word for setting in _SAFE for word in ("-c", setting)))
         against = "--cached" if staged else "HEAD"
         command = Command(
-            ("git", *options, "diff", "--no-ext-diff", "--no-textconv", against, "--", str(folder.at(path))),
+            ("git", *options, "diff", "--no-ext-diff", "--no-textconv", against, "--", str(at)),
             cwd=folder.root,
             environment={
                 **_without_git(variables),
