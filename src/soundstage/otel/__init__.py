@@ -2,8 +2,8 @@
 
 `JournalSpanExporter(journal)` takes the spans of this process, `OtlpReceiver(journal)` those of any process. Both
 make them part of the run: the same trace and the same assertions as for what went through the model server.
-`export_spans(journal, exporter)` goes the other way. `AgentsTracing` and `LangChainTracing` make spans for two
-frameworks that do not make them by themselves.
+`export_spans(journal, exporter)` goes the other way. `soundstage.otel.openai_agents` and `soundstage.otel.langchain`
+make spans for two frameworks that do not make them by themselves.
 
 Needs the extra: `pip install 'soundstage[otel]'`.
 """

@@ -54,7 +54,6 @@ FINISHES: Final[dict[str, FinishReason]] = {
     "error": "error",
 }
 _decode: Final = msgspec.json.Decoder().decode
-_encode: Final = msgspec.json.Encoder().encode
 
 
 def value_of(attribute: Any) -> Any:
@@ -75,8 +74,8 @@ def text_of(value: Any) -> str:
 
 
 def json_of(value: Any) -> str:
-    """JSON text; what JSON has no form for is written as Python shows it."""
-    return msgspec.json.encode(value, enc_hook=repr).decode()
+    """JSON text; what JSON has no form for is written as `str` gives it."""
+    return msgspec.json.encode(value, enc_hook=lambda odd: str.__str__(str(odd))).decode()
 
 
 def messages_of(attribute: Any, role: Role = "user") -> tuple[Message, ...]:
@@ -187,7 +186,8 @@ def finish_of(reasons: Any, output: Any) -> FinishReason:
     last = value[-1] if isinstance(value, list) and value else None
     said = [last.get("finish_reason")] if isinstance(last, Mapping) else []
     given = list(reasons) if isinstance(reasons, list | tuple) else [reasons]
-    return next((FINISHES[reason] for reason in [*given, *said] if reason in FINISHES), "stop")
+    texts = [reason for reason in (*given, *said) if isinstance(reason, str)]
+    return next((FINISHES[reason] for reason in texts if reason in FINISHES), "stop")
 
 
 def written_part(part: Part) -> dict[str, Any]:

@@ -42,6 +42,10 @@ class SpanReceived(Event, frozen=True, kw_only=True):
     attributes: dict[str, Any] = msgspec.field(default_factory=dict)
     events: tuple[dict[str, Any], ...] = ()
 
+    def __str__(self) -> str:
+        failed = f", {self.message or 'failed'}" if self.status == "error" else ""
+        return f"span {self.name!r} of {(self.ended - self.began) / 1e9:.3f} s{failed}"
+
 
 class SpanMatched(Event, frozen=True, kw_only=True):
     """A span tells what the journal has already, so it is not counted again.
@@ -53,3 +57,6 @@ class SpanMatched(Event, frozen=True, kw_only=True):
     trace: str
     span: str
     what: Literal["model", "tool", "agent", "handoff"]
+
+    def __str__(self) -> str:
+        return f"span {self.span} tells of a {self.what} that is known already"

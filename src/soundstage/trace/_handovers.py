@@ -33,12 +33,19 @@ def _routes_in_force(trace: TraceFields) -> dict[int, Routed]:
 
 
 def _hand_over(sender: AgentRun, receiver: AgentRun, route: Routed | None) -> HandOver:
-    via, message = sender.tools[-1].name if sender.tools else "", sender.text
+    via, message = _tool(sender, receiver.agent), sender.text
     if route is not None and any(_same(agent, receiver.agent) for agent in route.agents):
         via, message = "routing", route.reason
     return HandOver(
         position=receiver.position, sender=sender.agent, receiver=receiver.agent, via=via, message=message
     )
+
+
+def _tool(sender: AgentRun, receiver: str) -> str:
+    """The tool by which a run ended: of those that its last step asked for the one that names the receiver."""
+    last = [use.name for use in sender.steps[-1].tools]
+    naming = [name for name in last if receiver.casefold() in name.casefold()]
+    return (naming or last or [""])[-1]
 
 
 def _same(name: str, agent: str) -> bool:

@@ -186,8 +186,8 @@ class HandOver(msgspec.Struct, frozen=True, kw_only=True):
         position: position of the receiver's first request.
         sender: who was at work before.
         receiver: who goes on.
-        via: `routing` when a router named the receiver, else the tool that the sender called last; empty
-            when neither is known.
+        via: `routing` when a router named the receiver, else the tool that the sender's last step asked for,
+            the one that names the receiver if there are several; empty when it asked for none.
         message: the reason of the router, or what the sender said last.
     """
 
