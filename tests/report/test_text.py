@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -112,6 +115,40 @@ def test_a_journal_file_is_shown_as_text_or_written_as_a_page(tmp_path, team, mo
     page = tmp_path / "run.html"
     assert show_journal(path, html=page) == f"page: {page}"
     assert "Soundstage: run.jsonl" in page.read_text("utf-8")
+
+
+def test_a_reader_of_a_file_shows_the_events_of_apps_and_worlds_that_it_has_not_imported(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    path = tmp_path / "run.jsonl"
+    facts = [
+        {"type": "DiscordReacted", "change": "added", "emoji": "+1", "channel": "#tea", "sender": "ann"},
+        {"type": "ChatReply", "text": "thanks", "sender": "bot"},
+        {"type": "ChatAck", "position": 1},
+        {"type": "TeaPoured", "cups": 2},
+    ]
+    records = [
+        {"position": number, "time": 0.0, "run": "r", "source": "s", "cause": None, "event": fact}
+        for number, fact in enumerate(facts, start=1)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    code = "import sys; from soundstage.report import show_journal; print(show_journal(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[:-1] == [
+        "DiscordReacted ann added +1 in #tea",
+        "ChatReply bot: thanks",
+        "TeaPoured: an event of a newer version, or of an app that is not loaded",
+    ]
+    page = tmp_path / "run.html"
+    show_journal(path, html=page)
+    for words in (
+        "ann added +1 in #tea",
+        "bot: thanks",
+        "@1 is done",
+        "TeaPoured: an event of a newer version",
+    ):
+        assert words in page.read_text("utf-8")
 
 
 def test_what_the_environment_calls_a_secret_is_not_in_the_page(tmp_path, monkeypatch):

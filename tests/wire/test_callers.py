@@ -191,7 +191,7 @@ def test_secrets_in_headers_are_not_in_the_journal(wire):
         async with serving(script) as served:
             await served.text(wire, headers={**secrets, "x-team": "blue"})
             [event] = served.events(ModelRequested)
-            assert "planted" not in str(event)
+            assert "planted" not in repr(event)
             assert event.request.caller.headers["x-team"] == "blue"
             shown = await served.http.get("/_soundstage/journal")
             assert "planted" not in shown.text

@@ -126,7 +126,7 @@ def test_events_are_filtered_by_source_type_and_text(visit, team):
 def test_a_text_is_found_where_it_was_first_said_and_in_what_the_line_does_not_show(visit, team):
     page = visit("team")
     page.get_by_label("Search").fill("keep changes small")
-    said = [record.position for record in team if "Keep changes small" in str(record.event)]
+    said = [record.position for record in team if "Keep changes small" in repr(record.event)]
     assert shown(page) == said[:1]
     assert len(said) == 4
     page.get_by_label("Search").fill("overloaded_error busy")
