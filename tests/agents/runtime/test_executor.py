@@ -19,7 +19,7 @@ from soundstage.agents.runtime import (
     ToolRegistry,
     tool,
 )
-from soundstage.clock import run
+from soundstage.clock import SystemClock, run
 from soundstage.journal import FileChanged, Journal
 from soundstage.messages import call
 
@@ -363,3 +363,20 @@ def test_recursion_without_end_is_an_error_result(use):
         return deep.call()
 
     assert use(deep).text.startswith("ERROR: RecursionError")
+
+
+def test_a_function_that_takes_its_time_does_not_hold_the_loop_on_the_machines_clock():
+    both = threading.Barrier(2, timeout=20)
+
+    @tool
+    def meet() -> str:
+        both.wait()  # two of them at once, or never
+        return "met"
+
+    async def main():
+        executor = ToolExecutor(ToolRegistry([meet]), Journal(clock=SystemClock()))
+        agent = AgentDefinition(slug="w", tools=("meet",))
+        calls = (executor.execute(call("meet", id=str(n)), agent, _task(), within=30) for n in range(2))
+        return [done.result.text for done in await asyncio.gather(*calls)]
+
+    assert run(main(), clock=SystemClock()) == ["met", "met"]

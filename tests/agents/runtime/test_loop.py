@@ -552,3 +552,25 @@ def test_several_tasks_at_once_keep_their_causes_apart(script):
     for record in journal.read(type=ToolCalled):
         reply = records[record.cause - 1]
         assert records[reply.cause - 1].event.request.caller.agent == record.event.agent
+
+
+def test_two_runs_of_a_team_write_the_same_journal(tmp_path):
+    async def main(path):
+        journal = Journal(path)
+        script = Script(strict=True)
+        script.on(tool_result=False).reply(tool_calls=[call("look", {"path": "a"})], delay=1.0)
+        script.on(tool_result=True).reply("Done.", delay=1.0)
+        team = AgentRegistry(
+            [AgentDefinition(slug=slug, tools=("look",), permissions=frozenset({"read"})) for slug in "abcd"],
+            [look],
+        )
+        loop = AgentLoop(ScriptedModel(script), team, journal=journal)
+        await asyncio.gather(
+            *(loop.run(AgentTask(id=slug, agent=slug, prompt="go", conversation=slug)) for slug in "abcd")
+        )
+        journal.close()
+        return path.read_bytes()
+
+    first, second = (run(main(tmp_path / f"{number}.jsonl")) for number in (1, 2))
+    assert first == second
+    assert first.count(b'"ToolReturned"') == 4
