@@ -7,7 +7,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from soundstage.clock import Clock, IdSource, SystemClock, VirtualClock, run, running_clock
+from soundstage.clock import (
+    Clock,
+    IdSource,
+    SystemClock,
+    VirtualClock,
+    current_schedule,
+    run,
+    running_clock,
+)
 from soundstage.errors import InvalidStateError
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._host import Host, Settings
@@ -275,6 +283,11 @@ class HostBuilder:
             async with self.build() as host:
                 return await body(host)
 
+        if self._real and current_schedule() is not None:
+            raise InvalidStateError(
+                "schedules need virtual time, and a part of this run needs the machine's",
+                hint="leave out servers, programs and workspaces, or the mark `schedules`",
+            )
         return run(main(), clock=SystemClock() if self._real else VirtualClock())
 
 

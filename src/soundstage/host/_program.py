@@ -21,14 +21,19 @@ def make_program(
     """The program's console; it starts after everything that is in the run so far."""
     from soundstage.drivers import TerminalConsole
 
-    worlds = [daemon for daemon in host.daemons if hasattr(daemon, "environment")]
-    return TerminalConsole(
+    worlds: list[Any] = [daemon for daemon in host.daemons if hasattr(daemon, "environment")]
+    ready = _bot_is_there(worlds, host.settings.start_within)
+    console = TerminalConsole(
         argv,
         host.journal,
         environment=lambda: _surroundings(host, worlds, environment),
-        ready=_bot_is_there(worlds, host.settings.start_within),
-        **options,
+        ready=ready,
+        **{"interrupt": ready is not None, **options},
     )
+    for world in worlds:
+        if hasattr(world, "app_name"):
+            world.app_name = console.app_name  # nobody waits for what it says after its exit
+    return console
 
 
 def _surroundings(host: Host, worlds: Sequence[Any], own: Environment) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """The pytest plugin: fixtures for tests of LLM applications, and failure reports that show the trace.
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
-test asks for something, so that the plugin costs next to nothing where it is not used; this file and `_snapshots`
-import pytest alone, and everything else is in `_stage`.
+test asks for something, so that the plugin costs next to nothing where it is not used; this file, `_snapshots` and
+`_schedules` import pytest alone, and everything else is in `_stage`.
 
 How a test runs. The first fixture makes the `Stage` of the test: journal, clock, script, model. Fixtures add
 daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
 from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
 
 if TYPE_CHECKING:
@@ -54,6 +55,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Write the trace of each failed test as a page into DIR ('-' for .soundstage/failures).",
     )
     group.addoption(
+        OPTION,
+        metavar="SEED",
+        type=int,
+        default=None,
+        help="Run tests that are marked `schedules` under this one schedule.",
+    )
+    group.addoption(
         UPDATE,
         action="store_true",
         default=False,
@@ -62,10 +70,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known, and keep the book of snapshots."""
+    """Make the markers known, keep the book of snapshots, and make items of schedules."""
+    config.pluginmanager.register(Schedules(), "soundstage-schedules")
     config.stash[SNAPSHOTS] = SnapshotBook(config)
     config.pluginmanager.register(config.stash[SNAPSHOTS], "soundstage-snapshots")
-    for marker in MARKERS:
+    for marker in (*MARKERS, MARKER):
         config.addinivalue_line("markers", marker)
 
 
@@ -91,6 +100,13 @@ def pytest_runtest_makereport(
     if stage is not None and report.failed:
         report.sections.extend(stage.failure_sections(item.config.getoption("--soundstage-html")))
     return report
+
+
+@pytest.fixture
+def soundstage_schedule(request: pytest.FixtureRequest) -> int:
+    """The seed of the schedule under which this test runs; see the mark `schedules`."""
+    seed: int = request.param
+    return seed
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from soundstage.journal import Journal, Redactor, RunStarted
 from soundstage.lifecycle import Daemon, LoopThread, Supervisor, TaskDaemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
 from soundstage.net import EgressProxy
+from soundstage.pytest_plugin._schedules import schedule_of
 from soundstage.trace import Trace
 from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
@@ -97,6 +98,12 @@ class Stage:
         chosen = options.clock or ("system" if real else "virtual")
         if chosen not in ("system", "virtual"):
             raise ScriptError("unknown clock", expected="'virtual' or 'system'", seen=repr(chosen))
+        if chosen == "system" and inspect.iscoroutinefunction(item.obj) and schedule_of(item) is not None:
+            raise ScriptError(
+                "schedules need virtual time",
+                expected="a test whose app, model and worlds are in process",
+                seen=", ".join(sorted(REAL & set(item.fixturenames))) or "clock='system'",
+            )
         return cls(item.nodeid, options, SystemClock() if chosen == "system" else VirtualClock())
 
     @property
