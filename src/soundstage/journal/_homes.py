@@ -32,7 +32,16 @@ _MODULES: Final[dict[str, tuple[str, ...]]] = {
         "ChatReplyDraft",
         "ChatStreamCompleted",
     ),
-    "soundstage.agents.teams._events": ("GateJudged", "PlanDecided", "PlanMade", "TaskSkipped"),
+    "soundstage.agents.teams._events": (
+        "GateJudged",
+        "PlanDecided",
+        "PlanMade",
+        "TaskSkipped",
+    ),
+    "soundstage.otel._events": (
+        "SpanMatched",
+        "SpanReceived",
+    ),
     "soundstage.worlds.discord._events": (
         "DiscordAnswered",
         "DiscordChannelChanged",
@@ -43,6 +52,17 @@ _MODULES: Final[dict[str, tuple[str, ...]]] = {
         "DiscordRateLimited",
         "DiscordReacted",
         "DiscordTyped",
+    ),
+    "soundstage.worlds.nostr._events": (
+        "NostrAnswered",
+        "NostrAuthenticated",
+        "NostrConnectionChanged",
+        "NostrEventReceived",
+        "NostrEventRefused",
+        "NostrEventSent",
+        "NostrFaultChanged",
+        "NostrMessageRefused",
+        "NostrSubscriptionChanged",
     ),
 }
 
