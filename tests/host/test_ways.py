@@ -11,6 +11,7 @@ from soundstage.agents import ChatEntry, ChatReceived, ChatReply
 from soundstage.clock import SystemClock, VirtualClock
 from soundstage.errors import AppError, EnvironmentProblem, ExpectationError, InvalidStateError, WaitTimeout
 from soundstage.host import HostBuilder
+from soundstage.journal import ProcessExited
 from soundstage.messages import ModelRequest, user
 from soundstage.models import complete
 
@@ -23,6 +24,29 @@ def configure(app):
     chat = app.use_console()
     echo = lambda said: ChatReply(text=said.text, sender="bot")  # noqa: E731
     app.covenant().connect(chat).routes(lambda to: to.route(ChatReceived, ChatReply, echo))
+
+
+BOT = """
+import atexit, os, warnings
+warnings.simplefilter("ignore")
+import discord
+client = discord.Client(intents=discord.Intents.all(), guild_ready_timeout=0.01)
+
+@client.event
+async def on_message(message):
+    DO
+    if message.author != client.user:
+        await message.channel.send(f"hi {message.author.name}")
+
+FIRST
+client.run(os.environ["DISCORD_TOKEN"], log_handler=None)
+"""
+
+
+def bot_program(do, *, first=""):
+    source = BOT.replace("DO", do).replace("FIRST", first)
+    run = "import os; from soundstage.worlds.discord._discordpy import point_at as p; p(os.environ['DISCORD_API_BASE'])"
+    return program(run + source).with_discord()
 
 
 def program(source, **options):
@@ -170,6 +194,53 @@ def test_a_bot_that_never_connects_is_named_with_its_screen():
 
     with pytest.raises(AppError, match=r"ended before it was ready[\s\S]*no bot here"):
         builder.run(body)
+
+
+def test_a_bot_that_dies_ends_the_wait_for_its_message():
+    async def app(context):
+        await context.discord.connect()
+        await context.discord.send_message(1001, "so far")
+        raise RuntimeError("the bot is broken")
+
+    async def body(host):
+        with pytest.raises(ExpectationError, match=r"so far[\s\S]*RuntimeError: the bot is broken") as caught:
+            await host.discord.expect_message("more", within=600)
+        assert not isinstance(caught.value, WaitTimeout)
+        assert host.clock.now() < 600
+
+    with pytest.raises(ExceptionGroup, match="did not end cleanly"):
+        HostBuilder().with_virtual_discord().with_app(app).run(body)
+
+
+def test_a_bot_as_a_program_that_dies_ends_the_wait_for_its_message():
+    async def body(host):
+        await host.discord.user("ann").says("die")
+        await host.discord.expect_message("more", within=600)
+
+    with pytest.raises(ExpectationError, match="exited with code 3") as caught:
+        bot_program("if message.content == 'die': os._exit(3)").run(body)
+    assert any("exit code 3" in note for note in caught.value.__notes__)
+
+
+def test_a_bot_is_ended_as_a_person_ends_it():
+    async def body(host):
+        await host.discord.user("ann").says("hi")
+        await host.discord.expect_message("hi ann", channel="general")
+        assert [message.text for message in host.discord.sent_messages] == ["hi ann"]
+        return host.journal
+
+    journal = bot_program("pass").run(body)
+    assert [event.code for event in journal.events(ProcessExited)] == [0]
+
+
+@pytest.mark.parametrize("code", [0, 130])
+def test_a_bot_may_exit_after_ctrl_c_with_the_code_for_it(code):
+    async def body(host):
+        return host.journal
+
+    own = f"atexit.register(os._exit, {code})"
+    journal = bot_program("pass", first=own).run(body)
+    assert [event.code for event in journal.events(ProcessExited)] == [code]
 
 
 def test_what_is_not_configured_is_named_with_the_call_that_makes_it():

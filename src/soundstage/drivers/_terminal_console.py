@@ -5,8 +5,9 @@ the program has written. That is drawn on a screen as on any terminal, and cut i
 `MessageSent` of the console, as in process, with the line that was typed last as its cause. Escape sequences
 are left out of the lines; the screen has them.
 
-The end. The console ends the input, as Ctrl-D does, and gives the program some seconds to end by itself. A
-program that fails (an exit code that is not 0, or a signal that is not ours) fails the run.
+The end. The console ends the input, as Ctrl-D does, and gives the program some seconds to end by itself. What reads
+no input, such as a bot, is told with Ctrl-C instead, as a person would. A program that fails (an exit code that is
+not 0, or a signal that is not ours) fails the run.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from typing import Any, Final
 from soundstage.drivers._lines import LineSplitter
 from soundstage.drivers._terminal import Terminal
 from soundstage.errors import AppError, InvalidStateError, WaitTimeout
-from soundstage.journal import Journal, MessageSent, ProcessExited, Record
+from soundstage.journal import Journal, MessageSent, Record
 from soundstage.worlds import Console, Screen
 
 GRACE: Final = 5.0
+END_OF_INPUT: Final = b"\x04"
+INTERRUPT: Final = b"\x03"
+INTERRUPTED: Final = (130, -2)  # how programs exit after Ctrl-C: with the shell's code, or of the signal
 _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])")
 
 
@@ -40,6 +44,7 @@ class TerminalConsole(Console):
         name: how messages and the journal call it.
         within: seconds that `expect` waits, unless it is told otherwise.
         grace: seconds that the program gets to end when its input has ended.
+        interrupt: whether it is told to end with Ctrl-C, too: for programs that do not end with their input.
         **options: what `Terminal` takes besides: `columns`, `rows`, `cwd`, `allow`, `proxy`, `isolation`.
 
     Raises:
@@ -56,13 +61,15 @@ class TerminalConsole(Console):
         name: str = "console",
         within: float = 10.0,
         grace: float = GRACE,
+        interrupt: bool = False,
         **options: Any,
     ) -> None:
-        super().__init__(journal, name=name, within=within)
+        super().__init__(journal, name=name, within=within, app=f"{name}.terminal")
         self._argv = argv
         self._environment = environment
         self._ready = ready
         self._grace = grace
+        self._interrupt = interrupt
         self._options = options
         self._terminal: Terminal | None = None
         self._splitter = LineSplitter()
@@ -93,7 +100,7 @@ class TerminalConsole(Console):
             environment=environment() if callable(environment) else environment or {},
             echo=False,
             on_output=self._heard,
-            name=f"{self.name}.terminal",
+            name=self.app_name,
             **self._options,
         )
         await self._terminal.start()
@@ -136,16 +143,17 @@ class TerminalConsole(Console):
 
     def end_input(self) -> None:
         """End the input, as Ctrl-D does. Harmless when repeated, or when the program has exited."""
-        if not self.io.ended and self.terminal.exit_code is None:
-            with contextlib.suppress(AppError):  # it exits at this moment
-                self.terminal.feed(b"\x04", self._typed)
+        if not self.io.ended:
+            self._press(END_OF_INPUT)
         super().end_input()
 
-    def _is_over(self, record: Record) -> bool:
-        return isinstance(record.event, ProcessExited) and record.source == f"{self.name}.terminal"
+    def _press(self, key: bytes) -> None:
+        if self.terminal.exit_code is None:
+            with contextlib.suppress(AppError):  # it exits at this moment
+                self.terminal.feed(key, self._typed)
 
     def _describe_end(self, end: Record) -> str:
-        return f"then the program exited with code {getattr(end.event, 'code', '?')}\n" + self._shown()
+        return f"{super()._describe_end(end)}\n{self._shown()}"
 
     def _shown(self) -> str:
         return self.terminal.screen.screenshot(cut=True)
@@ -154,9 +162,11 @@ class TerminalConsole(Console):
         terminal = self.terminal
         try:
             self.end_input()
+            if self._interrupt:
+                self._press(INTERRUPT)
             with contextlib.suppress(WaitTimeout):  # it needs to be told otherwise
                 await terminal.expect_exit(None, within=self._grace)
-            code = terminal.exit_code
+            code = 0 if self._was_interrupted() else terminal.exit_code
         finally:
             await terminal.stop()
             self._tell(self._splitter.flush())
@@ -166,3 +176,6 @@ class TerminalConsole(Console):
                 expected="exit code 0",
                 seen=f"exit code {code}\n{self._shown()}",
             )
+
+    def _was_interrupted(self) -> bool:
+        return self._interrupt and self.terminal.exit_code in INTERRUPTED

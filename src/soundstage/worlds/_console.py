@@ -18,14 +18,13 @@ from collections import deque
 from typing import Any, Final
 
 from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
-from soundstage.journal import DaemonChanged, Event, Journal, MessageReceived, MessageSent, Record
+from soundstage.journal import Event, Journal, MessageReceived, MessageSent, Record
 from soundstage.lifecycle import Daemon
 from soundstage.match import Matcher, matcher, preview
 from soundstage.models import working_on
-from soundstage.worlds._waiting import first_record
+from soundstage.worlds._waiting import APP, describe_end, first_record, has_ended
 
 WITHIN: Final = 5.0
-APP: Final = "app"
 
 
 class ConsoleIO:
@@ -102,7 +101,7 @@ class Console(Daemon):
         journal: where lines go.
         name: how messages and the journal call it.
         within: seconds that `expect` waits, unless it is told otherwise.
-        app: the name of the daemon that reads from it and writes to it.
+        app: the name of the daemon that reads from it and writes to it, or of its program in the journal.
 
     Example:
         >>> from soundstage.clock import run
@@ -121,7 +120,7 @@ class Console(Daemon):
         super().__init__(name, journal)
         self.io = ConsoleIO(journal, name)
         self._within = within
-        self._app = app
+        self.app_name = app
         self._seen = 0
 
     async def _start(self) -> None:
@@ -174,7 +173,7 @@ class Console(Daemon):
         seconds = self._within if within is None else within
 
         def fits(record: Record) -> bool:
-            return self._is_over(record) or (
+            return has_ended(record, self.app_name) or (
                 self._is_line(record.event) and wanted.matches(getattr(record.event, "text", ""))
             )
 
@@ -183,11 +182,6 @@ class Console(Daemon):
             raise self._missed(wanted, seconds, record, because)
         self._seen = record.position
         return str(getattr(record.event, "text", ""))
-
-    def _is_over(self, record: Record) -> bool:
-        """Whether nothing can come after this record."""
-        event = record.event
-        return isinstance(event, DaemonChanged) and event.daemon == self._app and bool(event.error)
 
     def _missed(self, wanted: Matcher, seconds: float, end: Record | None, because: str) -> ExpectationError:
         lines = [preview(line) for line in self._lines_after(self._seen)]
@@ -202,7 +196,7 @@ class Console(Daemon):
         return ExpectationError(summary, expected=expected, seen="\n".join(shown), hint=hint)
 
     def _describe_end(self, end: Record) -> str:
-        return f"then the app failed: {getattr(end.event, 'error', '')}"
+        return describe_end(end)
 
     async def expect_nothing(self, *, within: float) -> None:
         """Expect that no line comes for `within` seconds. On virtual time this takes none of yours.

@@ -30,14 +30,18 @@ client.run(os.environ["DISCORD_TOKEN"], log_handler=None)
 """
 
 
-def test_an_unmodified_program_is_run_against_the_virtual_discord(tmp_path):
+@pytest.mark.parametrize("arguments", [["bot.py"], ["-m", "bot"], ["-m", "package"]])
+def test_an_unmodified_program_is_run_against_the_virtual_discord(tmp_path, arguments):
     (tmp_path / "bot.py").write_text(BOT)
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text(BOT)
 
     async def main():
         world = Discord(Journal())
         await world.start()
-        command = [sys.executable, "-m", "soundstage.worlds.discord", str(tmp_path / "bot.py"), "hello"]
-        program = await asyncio.create_subprocess_exec(*command, env={**os.environ, **world.environment()})
+        command = [sys.executable, "-m", "soundstage.worlds.discord", *arguments, "hello"]
+        environment = {**os.environ, **world.environment()}
+        program = await asyncio.create_subprocess_exec(*command, env=environment, cwd=tmp_path)
         try:
             await world.wait_for_bot(within=30)
             await world.user("ann").says("hi")
@@ -50,7 +54,7 @@ def test_an_unmodified_program_is_run_against_the_virtual_discord(tmp_path):
     assert asyncio.run(main()) == "hello ann"
 
 
-@pytest.mark.parametrize("arguments", [[], ["bot.py"]])
+@pytest.mark.parametrize("arguments", [[], ["bot.py"], ["-m"], ["-m", "bot"]])
 def test_without_a_program_or_an_address_the_usage_is_printed(arguments):
     async def main():
         environment = {name: value for name, value in os.environ.items() if name != "DISCORD_API_BASE"}

@@ -447,3 +447,21 @@ def test_every_error_of_the_library_has_one_of_ours():
     for kind in classes:
         error = kind.__new__(kind)
         assert isinstance(_translated(error), AppError | EnvironmentProblem)
+
+
+def test_a_user_writes_in_private_and_sends_a_file_without_a_text(on_stage):
+    async def body(stage):
+        await stage.gateway.connect()
+        user = stage.world.user("ann") if isinstance(stage, OnLibrary) else stage.gateway.user("ann")
+        await user.says_privately("psst")
+        await user.says("", channel="general", attachments=[("cat.png", b"meow")])
+        with pytest.raises(ScriptError, match="a text or an attachment"):
+            await user.says(" ", channel="general")
+        stream = stage.gateway.inbound_messages
+        first, second = await anext(stream), await anext(stream)
+        await stage.gateway.send_message(first.channel_id, "yes?")
+        side = stage.world if isinstance(stage, OnLibrary) else stage.gateway
+        answer = await side.expect_message("yes?", channel="@ann")
+        return (first.content, second.content), answer.text, [sent.text for sent in side.sent_messages]
+
+    assert on_stage(body) == (("psst", ""), "yes?", ["yes?"])

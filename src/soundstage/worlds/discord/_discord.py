@@ -20,6 +20,7 @@ from soundstage.errors import ExpectationError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageSent, Record
 from soundstage.match import matcher, preview
 from soundstage.net import HttpServer, WebSocket
+from soundstage.worlds._waiting import APP, first_record, has_ended, missed
 from soundstage.worlds.discord import _channels as channels
 from soundstage.worlds.discord import _control as control
 from soundstage.worlds.discord._beginning import first_state
@@ -49,6 +50,9 @@ class Discord(HttpServer):
         privileged_intents: which of `GUILD_MEMBERS`, `GUILD_PRESENCES`, `MESSAGE_CONTENT` the bot may ask for.
         heartbeat: seconds between heartbeats of the bot.
         answer_within: seconds that the bot has to answer an interaction.
+        within: seconds that `expect_message` waits, unless it is told otherwise.
+        app: the daemon of the bot, or what the journal calls its program: nobody waits for what it says after its
+            end. A host sets it.
         ids: where session ids and tokens come from.
         port: 0 picks a free one.
         name: how messages and the journal call it.
@@ -80,6 +84,8 @@ class Discord(HttpServer):
         privileged_intents: Iterable[str] = PRIVILEGED,
         heartbeat: float = 41.25,
         answer_within: float = 3.0,
+        within: float = WITHIN,
+        app: str = APP,
         ids: IdSource | None = None,
         port: int = 0,
         name: str = "discord",
@@ -101,6 +107,8 @@ class Discord(HttpServer):
         )
         self._api = RestApi(self._platform, journal, name)
         self._scene = Scene(self._platform, self._api, journal, name)
+        self.app_name = app
+        self._within = within
         self._timers: set[asyncio.TimerHandle] = set()
         self._seen: dict[
             str, int
@@ -236,37 +244,51 @@ class Discord(HttpServer):
         return "\n".join(f"{record.position} {preview(record.event, 160)}" for record in records)
 
     async def expect_message(
-        self, match: Any, *, channel: str | Channel | None = None, within: float = WITHIN
+        self, match: Any, *, channel: str | Channel | None = None, within: float | None = None
     ) -> Message:
         """Wait for a message of the bot that matches, after the one that the last `expect_message` found.
 
         Args:
             match: what the message's `text` must be like: text, `/regex/`, or whatever `soundstage.match` takes.
             channel: where; anywhere unless given.
-            within: seconds.
+            within: seconds; 5, unless this Discord was made with another number.
 
         Returns:
             The message as it was when it was sent.
 
         Raises:
             WaitTimeout: if none comes; the message shows those that came instead.
+            ExpectationError: if the bot ends first.
         """
         wanted, label = matcher(match), self._label(channel)
         start = self._seen.get(label, 0)
+        seconds = self._within if within is None else within
 
         def fits(record: Record) -> bool:
-            return self._is_message(record, label) and wanted.matches(getattr(record.event, "text", ""))
+            return has_ended(record, self.app_name) or (
+                self._is_message(record, label) and wanted.matches(getattr(record.event, "text", ""))
+            )
 
-        record = await self._scene.first(fits, after=start, within=within)
-        if record is None:
-            raise WaitTimeout(
-                f"the bot did not write the expected message{f' in {label}' if label else ''} within {within:g} s",
-                expected=wanted.describe(),
-                seen=self._instead(start),
-                hint="what is shown above came after the last expected message",
+        record = await first_record(self.journal, fits, after=start, within=seconds)
+        if record is None or has_ended(record, self.app_name):
+            raise missed(
+                f"the bot did not write the expected message{f' in {label}' if label else ''}",
+                wanted,
+                self._instead(start),
+                seconds,
+                record,
             )
         self._saw(record)
         return self._platform.posted[record.position]
+
+    @property
+    def sent_messages(self) -> list[Message]:
+        """All that the bot has written, in order, as it was when it was sent."""
+        return [
+            self._platform.posted[record.position]
+            for record in self.journal.read()
+            if self._is_message(record, "")
+        ]
 
     async def expect_nothing(self, *, within: float, channel: str | Channel | None = None) -> None:
         """Expect that the bot writes nothing for `within` seconds, after the last expected message.
@@ -302,14 +324,14 @@ class Discord(HttpServer):
         self._seen[channel] = record.position
         self._seen[""] = max(self._seen.get("", 0), record.position)
 
-    def _instead(self, start: int) -> str:
+    def _instead(self, start: int) -> list[str]:
         came = [
             f"{record.event.channel}: {preview(record.event.text)}"
             for record in self.journal.read(start)
             if isinstance(record.event, MessageSent) and record.source == self.name
         ]
         away = [] if self._platform.connected else ["the bot is not connected"]
-        return "\n".join([*came, *away]) or "no message at all; the bot is connected"
+        return [*came, *away] or ["no message at all; the bot is connected"]
 
     # what only a test can do
 

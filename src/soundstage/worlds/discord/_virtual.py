@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from soundstage.clock import IdSource
-from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
+from soundstage.errors import ExpectationError, InvalidStateError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, Record
 from soundstage.lifecycle import Daemon
 from soundstage.match import matcher, preview
 from soundstage.models import working_on
-from soundstage.worlds._waiting import first_record
+from soundstage.worlds._waiting import APP, first_record, has_ended, missed
 from soundstage.worlds.discord._seam import DiscordInboundMessage, check_channel_id, wanted
 
 WITHIN: Final = 5.0
@@ -26,6 +26,11 @@ class SentMessage(NamedTuple):
 
     channel_id: int
     content: str
+
+    @property
+    def text(self) -> str:
+        """The content, by the name that it has in messages of `Discord`: one test reads both."""
+        return self.content
 
 
 class VirtualChannel(NamedTuple):
@@ -44,16 +49,32 @@ class VirtualUser:
         self.name = name
 
     async def says(
-        self, text: str, *, channel: str | int | VirtualChannel | None = None
+        self,
+        text: str,
+        *,
+        channel: str | int | VirtualChannel | None = None,
+        attachments: Sequence[tuple[str, bytes]] = (),
     ) -> DiscordInboundMessage:
         """Write a message. Returns it.
 
         Args:
             text: what it says.
             channel: where: a name, an id, or what `channel()` gave; `general` unless given.
+            attachments: files, as (name, content). Apps on this seam are told the text alone, which may be empty.
+
+        Raises:
+            ScriptError: if there is nothing to say.
         """
+        if not text.strip() and not attachments:
+            raise ScriptError("a message needs a text or an attachment", seen=preview(text))
         where = self._gateway.channel_id("general" if channel is None else channel)
         return await self._gateway.simulate_message(where, self.name, text, is_bot=self._bot)
+
+    async def says_privately(
+        self, text: str, *, attachments: Sequence[tuple[str, bytes]] = ()
+    ) -> DiscordInboundMessage:
+        """Write to the app alone, in a conversation that is the channel `"@<name>"`. Returns the message."""
+        return await self.says(text, channel=f"@{self.name}", attachments=attachments)
 
 
 class VirtualDiscordGateway(Daemon):
@@ -69,6 +90,7 @@ class VirtualDiscordGateway(Daemon):
         ids: where ids of messages come from.
         name: how messages and the journal call it.
         within: seconds that `expect_message` waits, unless it is told otherwise.
+        app: the daemon of the app: nobody waits for what it says after it has failed.
 
     Example:
         >>> from soundstage.clock import run
@@ -93,8 +115,10 @@ class VirtualDiscordGateway(Daemon):
         ids: IdSource | None = None,
         name: str = "discord",
         within: float = WITHIN,
+        app: str = APP,
     ) -> None:
         super().__init__(name, journal)
+        self.app_name = app
         self._within = within
         self._named: dict[str, VirtualChannel] = {}
         self._include_bots = include_bots
@@ -256,22 +280,21 @@ class VirtualDiscordGateway(Daemon):
 
         Raises:
             WaitTimeout: if none comes; the message shows those that came instead.
+            ExpectationError: if the app fails first.
         """
         like, where = matcher(match), None if channel is None else self.channel_id(channel)
         seconds = self._within if within is None else within
 
         def fits(record: Record) -> bool:
-            return self._is_sent(record, where) and like.matches(getattr(record.event, "text", ""))
+            return has_ended(record, self.app_name) or (
+                self._is_sent(record, where) and like.matches(getattr(record.event, "text", ""))
+            )
 
         record = await first_record(self.journal, fits, after=self._seen, within=seconds)
         if record is None or not isinstance(record.event, MessageSent):
             came = [preview(event.text) for event in self.journal.events(MessageSent, after=self._seen)]
-            raise WaitTimeout(
-                f"the app did not write the expected message within {seconds:g} s",
-                expected=like.describe(),
-                seen="\n".join(came) or f"no message at all; {len(self._waiting)} message(s) unread",
-                hint="what is shown above came after the last expected message",
-            )
+            shown = came or [f"no message at all; {len(self._waiting)} message(s) unread"]
+            raise missed("the app did not write the expected message", like, shown, seconds, record)
         self._seen = record.position
         return SentMessage(int(record.event.channel), record.event.text)
 
