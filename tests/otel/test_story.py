@@ -345,3 +345,38 @@ def spans_clock():
     from soundstage.clock import SystemClock
 
     return SystemClock()
+
+
+def test_agents_at_work_side_by_side_are_told_as_it_happened(journal, recorder, spans):
+    root = spans.add("app", 0, 100)
+    left = spans.agent("left", 1, 90, parent=root)
+    right = spans.agent("right", 2, 80, parent=root)
+    spans.chat(10, 15, "one", parent=left)
+    spans.chat(40, 45, "three", parent=left)
+    spans.chat(20, 25, "two", parent=right)
+    recorder.add(spans.made)
+    assert [step.text for step in Trace.of(journal).steps] == ["one", "two", "three"]
+
+
+def test_of_several_tools_the_one_that_names_the_receiver_is_how_it_was_handed_over(journal, recorder, spans):
+    root = spans.add("app", 0, 100)
+    one = spans.agent("one", 1, 20, parent=root)
+    spans.chat(2, 3, ("c1", "transfer_to_Two", {}), ("c2", "write_note", {}), parent=one)
+    two = spans.agent("two", 30, 50, parent=root)
+    spans.chat(31, 32, ("c3", "look", {}), parent=two)
+    spans.chat(33, 34, "I am done", parent=two)
+    again = spans.agent("one", 60, 90, parent=root)
+    spans.chat(61, 62, "thanks", parent=again)
+    recorder.add(spans.made)
+    assert [handover.via for handover in Trace.of(journal).handovers] == ["transfer_to_Two", ""]
+
+
+def test_a_fact_may_have_happened_before_it_is_told(journal, spans):
+    position = journal.append(Noted(text="long ago"), at=1.5)
+    assert journal.read()[position - 1].time == 1.5
+
+
+def test_events_of_spans_say_in_words_what_they_are(journal, recorder, spans):
+    spans.chat(0, 1500, "hi", status="error", message="too slow")
+    recorder.add(spans.made)
+    assert str(journal.events(SpanReceived)[0]) == "span 'chat gpt-4o' of 1.500 s, too slow"
