@@ -150,6 +150,20 @@ def parser(program: str, about: str) -> argparse.ArgumentParser:
     return made
 
 
+def model_parser(program: str, about: str) -> argparse.ArgumentParser:
+    """The command line of an example that asks a model: `parser`, and `--model`; `--help` names the variables."""
+    keys = "\n".join(
+        f"  {provider.key:<18} {provider.model}, on the server at {provider.base_url} if that is set"
+        for provider in PROVIDERS
+    )
+    made = parser(program, about)
+    made.epilog = f"the first key in the environment says who is asked; calls cost money:\n{keys}"
+    made.add_argument(
+        "--model", default="", metavar="NAME", help="another model of the provider than the one below"
+    )
+    return made
+
+
 def start(
     arguments: argparse.ArgumentParser, main: Callable[[argparse.Namespace], Coroutine[Any, Any, None]]
 ) -> NoReturn:

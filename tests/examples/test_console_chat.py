@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from examples import console_chat
-from support.ways import as_program, in_process, start_alone
 
+from examples import console_chat
 from soundstage.agents import ChatEntry, ChatReceived, ChatReply
 from soundstage.clock import SystemClock, VirtualClock, run
 from soundstage.errors import ExpectationError
 from soundstage.journal import DaemonChanged
 from soundstage.trace import assert_ordered
+from support.ways import as_program, in_process, start_alone
 
 
 def test_a_line_comes_back_as_one_formatted_reply(hosted):
