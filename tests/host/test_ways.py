@@ -243,6 +243,15 @@ def test_a_bot_may_exit_after_ctrl_c_with_the_code_for_it(code):
     assert [event.code for event in journal.events(ProcessExited)] == [code]
 
 
+@pytest.mark.parametrize("discord", ["with_virtual_discord", "with_discord"])
+def test_the_timeout_of_the_host_is_that_of_what_is_expected_on_discord(discord):
+    async def body(host):
+        with pytest.raises(WaitTimeout, match=r"within 0\.07 s"):
+            await host.discord.expect_message("never")
+
+    getattr(HostBuilder().with_timeout(0.07), discord)().run(body)
+
+
 def test_what_is_not_configured_is_named_with_the_call_that_makes_it():
     async def body(host):
         with pytest.raises(InvalidStateError, match="not configured") as caught:

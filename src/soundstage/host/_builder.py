@@ -102,7 +102,7 @@ class HostBuilder:
         def make(host: Host) -> Daemon:
             from soundstage.worlds.discord import Discord
 
-            return Discord(host.journal, ids=host.ids, **options)
+            return Discord(host.journal, **{"ids": host.ids, **self._within(), **options})
 
         return self.with_daemon(make)
 

@@ -465,3 +465,15 @@ def test_a_user_writes_in_private_and_sends_a_file_without_a_text(on_stage):
         return (first.content, second.content), answer.text, [sent.text for sent in side.sent_messages]
 
     assert on_stage(body) == (("psst", ""), "yes?", ["yes?"])
+
+
+def test_a_message_that_is_longer_than_discord_takes_is_the_fault_of_the_app(on_stage):
+    async def body(stage):
+        await stage.gateway.connect()
+        await stage.gateway.send_message(stage.channel_id, "x" * 2000)
+        with pytest.raises(AppError, match=r"did not take it[\s\S]*2000"):
+            await stage.gateway.send_message(stage.channel_id, "x" * 2001)
+        return await stage.sent(1)
+
+    [(_, content)] = on_stage(body)
+    assert content == "x" * 2000

@@ -9,16 +9,18 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from soundstage.clock import IdSource
-from soundstage.errors import ExpectationError, InvalidStateError, ScriptError, WaitTimeout
+from soundstage.errors import AppError, ExpectationError, InvalidStateError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, Record
 from soundstage.lifecycle import Daemon
 from soundstage.match import matcher, preview
 from soundstage.models import working_on
 from soundstage.worlds._waiting import APP, first_record, has_ended, missed
+from soundstage.worlds.discord._drafts import LONGEST
 from soundstage.worlds.discord._seam import DiscordInboundMessage, check_channel_id, wanted
 
 WITHIN: Final = 5.0
-FIRST_ID: Final = 1001  # of channels that are only known by name
+FIRST: Final = "general"
+FIRST_ID: Final = 1001  # of that channel; others that are only known by name get the next ones
 
 
 class SentMessage(NamedTuple):
@@ -67,7 +69,7 @@ class VirtualUser:
         """
         if not text.strip() and not attachments:
             raise ScriptError("a message needs a text or an attachment", seen=preview(text))
-        where = self._gateway.channel_id("general" if channel is None else channel)
+        where = self._gateway.channel_id(FIRST if channel is None else channel)
         return await self._gateway.simulate_message(where, self.name, text, is_bot=self._bot)
 
     async def says_privately(
@@ -79,6 +81,8 @@ class VirtualUser:
 
 class VirtualDiscordGateway(Daemon):
     """Both sides of a Discord in process: a `DiscordGateway` for the app, and methods for the test.
+
+    The channel `general` has the id 1001; others get the next ids when they are named first.
 
     A message that the app has read last is what it is working on: what it then sends, and what it asks its
     model, has that message as its cause.
@@ -121,6 +125,7 @@ class VirtualDiscordGateway(Daemon):
         self.app_name = app
         self._within = within
         self._named: dict[str, VirtualChannel] = {}
+        self.channel(FIRST)
         self._include_bots = include_bots
         self._channels = None if channels is None else frozenset(channels)
         self._ids = ids if ids is not None else IdSource()
@@ -172,6 +177,7 @@ class VirtualDiscordGateway(Daemon):
 
         Raises:
             InvalidStateError: before `connect`.
+            AppError: if the content is longer than Discord takes.
             ValueError: if the id is negative.
         """
         if not self._ready.is_set():
@@ -179,6 +185,13 @@ class VirtualDiscordGateway(Daemon):
                 f"{self.name} is not connected", seen=preview(content), hint="await gateway.connect() first"
             )
         check_channel_id(channel_id)
+        if len(content) > LONGEST:
+            raise AppError(
+                "Discord did not take it",
+                expected=f"at most {LONGEST} characters",
+                seen=f"{len(content)} characters: {preview(content)}",
+                hint="cut it: with_shatter(ChatReplyDraft, LengthShatter(2000)), in an app of branches",
+            )
         if content.strip():
             event = MessageSent(text=content, channel=str(channel_id))
             self.journal.append(event, source=self.name, cause=working_on.get())
