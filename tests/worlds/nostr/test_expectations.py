@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from soundstage.clock import IdSource, run
-from soundstage.errors import ExpectationError, ScriptError, WaitTimeout
+from soundstage.errors import EnvironmentProblem, ExpectationError, ScriptError, WaitTimeout
 from soundstage.journal import Journal
 from soundstage.worlds.nostr import VirtualNostrRelay
 
@@ -26,6 +28,12 @@ def test_keys_repeat_with_the_seed_and_the_name():
 
     assert key("ann") == key("ann")
     assert len({key("ann"), key("bob"), key("ann", 1)}) == 3
+
+
+def test_without_nostr_sdk_a_relay_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nostr_sdk", None)
+    with pytest.raises(EnvironmentProblem, match=r"install soundstage\[nostr\]"):
+        run(VirtualNostrRelay(Journal()).start())
 
 
 def test_every_event_is_found_once_whatever_the_order():

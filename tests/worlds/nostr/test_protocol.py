@@ -85,6 +85,10 @@ EVENT_PROBLEMS = {
         lambda: signed() | {"kind": 65536},
         "invalid: in an event: Expected `int` <= 65535",
     ),
+    "a time that is too large": (
+        lambda: signed() | {"created_at": 2**70},
+        "invalid: in an event: Expected `int` <= ",
+    ),
     "true as time": (lambda: signed() | {"created_at": True}, "invalid: in an event: Expected `int`"),
     "tags that are texts": (lambda: signed() | {"tags": ["e"]}, "invalid: in an event: Expected `array`"),
     "an empty tag": (
@@ -129,6 +133,7 @@ REQUEST_PROBLEMS = {
     "a short id in #e": (["REQ", "a", {"#e": ["abc"]}], ["CLOSED", "a", "invalid: in a filter: the values of #e"]),
     "a number in a tag": (["REQ", "a", {"#t": [1]}], ["CLOSED", "a", "invalid: in a filter: #t is a list of texts"]),
     "a text as limit": (["REQ", "a", {"limit": "1"}], ["CLOSED", "a", "invalid: in a filter: Expected `int"]),
+    "a time that is too large": (["REQ", "a", {"since": 2**70}], ["CLOSED", "a", "invalid: in a filter: Expected"]),
     "a negative limit": (["REQ", "a", {"limit": -1}], ["CLOSED", "a", "invalid: in a filter: Expected `int` >= 0"]),
     "a search": (["REQ", "a", {"search": "x"}], ["CLOSED", "a", "unsupported: filter contains unknown elements"]),
     "a long subscription id": (["REQ", "a" * 65, {}], ["CLOSED", "a" * 65, "invalid: the subscription id has 65"]),

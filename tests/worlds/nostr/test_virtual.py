@@ -152,7 +152,7 @@ def test_connections_are_refused_for_some_seconds():
 
 def test_an_app_in_process_authenticates_itself_when_it_is_asked():
     async def main():
-        members = [VirtualNostrRelay(Journal()).user("agent").pubkey]
+        members = [VirtualNostrRelay(Journal()).user("agent").pubkey]  # the same on every relay
         relay = await started(auth_to_publish=True, auth_to_subscribe=True, members=members)
         assert (await (await relay.connect("agent")).publish("in")).ok
         assert (await (await relay.connect("bob")).publish("out")).reason.startswith("restricted: ")
@@ -197,3 +197,35 @@ async def use(relay):
 def test_both_relays_keep_what_every_world_guarantees():
     run(check_world(VirtualNostrRelay, use))
     asyncio.run(check_world(NostrRelay, use))
+
+
+def test_the_trace_tells_what_happened_in_words():
+    async def main():
+        relay = await started(auth_to_publish=True)
+        relay.refuse_publishes(reason="blocked: not now", kinds=1)
+        connection = await relay.connect("agent")
+        stream = await connection.subscribe({"kinds": [1]})
+        await connection.publish("too early")
+        await relay.user("ann").publishes("hello")
+        await anext(stream)
+        relay.drop_connections(1001, "bye")
+        await relay.stop()
+        return [str(record.event) for record in relay.journal.read()]
+
+    words = run(main())
+    agent = VirtualNostrRelay(Journal()).user("agent").pubkey
+    assert agent not in " ".join(words)  # it has a name
+    for line in (
+        "refuse publish: asked for times=1, kinds=[1], reason='blocked: not now'",
+        "connection 1 opened",
+        "connection 1 is agent",
+        "'1' of connection 1 opened {'kinds': [1]}",
+        "EOSE 1 to connection 1",
+        "refuse publish: struck connection 1",
+        "agent: too early · kind 1 from connection 1 · blocked: not now",
+        "ann: hello · kind 1 from the test",
+        "kind 1 of ann to '1' of connection 1",
+        "drop connections: struck connections=1, code=1001, reason='bye'",
+        "connection 1 closed by the relay 1001 bye",
+    ):
+        assert line in words

@@ -12,13 +12,12 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from soundstage.worlds.nostr._record import Id, Kind, NostrEvent
+from soundstage.worlds.nostr._record import Id, Kind, NostrEvent, Seconds
 
 _ID: Final = re.compile(r"[0-9a-f]{64}")
 _TAG_NAME: Final = re.compile(r"#[a-zA-Z]")
 _HEX_TAGS: Final = frozenset("ep")
 T = TypeVar("T")
-_Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +48,9 @@ class _Plain(msgspec.Struct):
     ids: list[Id] | None = None
     authors: list[Id] | None = None
     kinds: list[Kind] | None = None
-    since: _Count | None = None
-    until: _Count | None = None
-    limit: _Count | None = None
+    since: Seconds | None = None
+    until: Seconds | None = None
+    limit: Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None = None
 
 
 KNOWN: Final = frozenset(_Plain.__struct_fields__)

@@ -18,6 +18,7 @@ AUTH_KIND: Final = 22242  # NIP-42: signed to authenticate, never published
 Id = Annotated[str, msgspec.Meta(pattern=HEX_ID)]
 Signature = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{128}\Z")]
 Kind = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+Seconds = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Tag = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 
 
@@ -36,7 +37,7 @@ class NostrEvent(msgspec.Struct, frozen=True):
 
     id: Id
     pubkey: Id
-    created_at: Annotated[int, msgspec.Meta(ge=0)]
+    created_at: Seconds
     kind: Kind
     tags: tuple[Tag, ...]
     content: str
