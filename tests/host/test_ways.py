@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -9,11 +10,19 @@ import pytest
 
 from soundstage.agents import ChatEntry, ChatReceived, ChatReply
 from soundstage.clock import SystemClock, VirtualClock
-from soundstage.errors import AppError, EnvironmentProblem, ExpectationError, InvalidStateError, WaitTimeout
+from soundstage.errors import (
+    AppError,
+    EnvironmentProblem,
+    ExpectationError,
+    InvalidStateError,
+    NoMatchError,
+    ScriptError,
+    WaitTimeout,
+)
 from soundstage.host import HostBuilder
 from soundstage.journal import ProcessExited
 from soundstage.messages import ModelRequest, user
-from soundstage.models import complete
+from soundstage.models import Script, complete
 
 ECHO = "import sys\nfor line in sys.stdin: print(f'[bot]: {line.strip()}', flush=True)\n"
 DIES = "input()\nprint('partly done', flush=True)\nraise SystemExit(3)\n"
@@ -334,3 +343,27 @@ def test_a_run_with_a_program_is_on_the_time_of_the_machine():
         return type(host.clock)
 
     assert program(ECHO).run(body) is SystemClock
+
+
+def test_a_run_that_continues_a_file_looks_at_its_own_part_of_it(tmp_path):
+    async def app(context):
+        while (line := await context.console.read_line()) is not None:
+            with contextlib.suppress(NoMatchError):
+                answer = await complete(context.model, ModelRequest(model="m", messages=(user(line),)))
+                context.console.write_line(answer.text)
+            context.console.write_line("done")
+
+    def host(**rules):
+        script = Script(strict=True)
+        for prompt, answer in rules.items():
+            script.on(user=prompt).reply(answer)
+        return HostBuilder().with_script(script).with_app(app).with_journal(tmp_path / "journal.jsonl")
+
+    async def body(host):
+        await host.console.send("hello")
+        await host.console.expect("done")
+        return host.llm.prompts, host.console.lines, len(host.trace.steps)
+
+    with pytest.raises(ScriptError, match="had no rule"):
+        host().run(body)
+    assert host(hello="hi").run(body) == (["hello"], ["hi", "done"], 1)

@@ -7,15 +7,23 @@ from soundstage.journal import EgressTried, Journal, ModelFailed
 from soundstage.models import Rule, ScriptedModel
 
 
-def check_end(journal: Journal, scripted: ScriptedModel, *, allow_egress: bool = False) -> None:
+def check_end(
+    journal: Journal, scripted: ScriptedModel, *, allow_egress: bool = False, after: int = 0
+) -> None:
     """Check that nothing tried to leave, and that a strict script answered every request and used every rule.
+
+    Args:
+        journal: the journal of the run.
+        scripted: the model with its script.
+        allow_egress: whether the app may have tried to leave.
+        after: position in the journal after which the run begins; a file may hold earlier ones.
 
     Raises:
         ExpectationError: naming the hosts that the app tried to reach.
         ScriptError: with the nearest rules of a request that none answered, even if the app swallowed the
             error; or naming the rules that were never used.
     """
-    tried = sorted({f"{event.host}:{event.port}" for event in journal.events(EgressTried)})
+    tried = sorted({f"{event.host}:{event.port}" for event in journal.events(EgressTried, after)})
     if tried and not allow_egress:
         raise ExpectationError(
             "the app tried to leave the closed set",
@@ -23,7 +31,8 @@ def check_end(journal: Journal, scripted: ScriptedModel, *, allow_egress: bool =
             seen=", ".join(tried),
             hint="turn the call off in the app, or allow it: allow_egress() on the builder, egress='allow' on the mark",
         )
-    misses = [event.message for event in journal.events(ModelFailed) if event.reason == "no_match"]
+    failures = journal.events(ModelFailed, after)
+    misses = [event.message for event in failures if event.reason == "no_match"]
     if misses and scripted.script.strict:
         raise ScriptError(
             f"{len(misses)} request(s) had no rule in a strict script",

@@ -21,7 +21,7 @@ from soundstage.host._llm import ModelSide
 from soundstage.journal import Event, Journal, RunFinished, RunStarted
 from soundstage.lifecycle import Daemon, Supervisor, TaskDaemon
 from soundstage.models import Model, ScriptedModel
-from soundstage.trace import Trace
+from soundstage.trace import Trace, build_trace
 from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
 
@@ -68,6 +68,7 @@ class Host:
         self.daemons: list[Daemon] = []
         self.app: TaskDaemon | None = None
         self.entries: Sequence[type[Event]] = (Event,)
+        self._begun = len(journal)  # what a file holds already belongs to earlier runs
         self._supervisor: Supervisor | None = None
         self._data_dir: tempfile.TemporaryDirectory[str] | None = None
 
@@ -78,8 +79,8 @@ class Host:
 
     @property
     def trace(self) -> Trace:
-        """What has happened so far."""
-        return Trace.of(self.journal)
+        """What has happened so far in this run."""
+        return build_trace(self.journal.read(self._begun))
 
     @property
     def console(self) -> Console:
@@ -94,7 +95,7 @@ class Host:
     @property
     def llm(self) -> ModelSide:
         """The test's side of the model: what it says, and what it was asked."""
-        return ModelSide(self.scripted, self.journal)
+        return ModelSide(self.scripted, self.journal, after=self._begun)
 
     @property
     def discord(self) -> Any:
@@ -165,7 +166,8 @@ class Host:
         try:
             await self._stop()
             if error is None:
-                check_end(self.journal, self.scripted, allow_egress=self.settings.allow_egress)
+                allow = self.settings.allow_egress
+                check_end(self.journal, self.scripted, allow_egress=allow, after=self._begun)
         except BaseException as found:  # noqa: BLE001  (raised below, or noted on the test's own error)
             failure = found
         first = error if error is not None else failure

@@ -21,9 +21,10 @@ class ModelSide:
             assert host.llm.prompts == ["hello"]
     """
 
-    def __init__(self, scripted: ScriptedModel, journal: Journal) -> None:
+    def __init__(self, scripted: ScriptedModel, journal: Journal, *, after: int = 0) -> None:
         self._scripted = scripted
         self._journal = journal
+        self._after = after
 
     @property
     def script(self) -> Script:
@@ -37,7 +38,7 @@ class ModelSide:
     @property
     def requests(self) -> list[ModelRequest]:
         """All that the app has asked, in order."""
-        return [event.request for event in self._journal.events(ModelRequested)]
+        return [event.request for event in self._journal.events(ModelRequested, self._after)]
 
     @property
     def prompts(self) -> list[str]:

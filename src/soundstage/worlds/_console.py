@@ -121,10 +121,10 @@ class Console(Daemon):
         self.io = ConsoleIO(journal, name)
         self._within = within
         self.app_name = app
-        self._seen = 0
+        self._begun = self._seen = 0
 
     async def _start(self) -> None:
-        self._seen = len(self.journal)
+        self._begun = self._seen = len(self.journal)
 
     async def _stop(self) -> None:
         self.io.flush()
@@ -217,8 +217,8 @@ class Console(Daemon):
 
     @property
     def lines(self) -> list[str]:
-        """All lines that the app has written."""
-        return self._lines_after(0)
+        """All lines that the app has written in this run."""
+        return self._lines_after(self._begun)
 
     def _lines_after(self, position: int) -> list[str]:
         return [
