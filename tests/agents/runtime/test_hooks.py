@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -98,32 +97,15 @@ def test_exit_code_2_after_a_tool_changes_nothing(use, tmp_path):
     assert used.journal.events(HookFired)[0].outcome == "failed"
 
 
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 @pytest.mark.parametrize("real", [False, True])
-def test_a_hook_that_hangs_is_ended_with_all_that_it_started(use, tmp_path, real):
-    command = "sleep 600 & echo $! > pids; setsid sleep 600 & echo $! >> pids; sleep 600"
-    used = use(greet, {"name": "Ada"}, real=real, hooks=hooks(tmp_path, ("PreToolUse", command), limit=0.5))
+def test_a_hook_that_hangs_is_journaled_when_its_time_is_up_and_the_tool_runs(use, tmp_path, real):
+    used = use(
+        greet, {"name": "Ada"}, real=real, hooks=hooks(tmp_path, ("PreToolUse", "sleep 600"), limit=0.3)
+    )
     assert used.text == "hello Ada"
     (fired,) = used.journal.events(HookFired)
     assert fired.outcome == "timeout"
-    assert "no end within 0.5 s" in fired.output
-    pids = (tmp_path / "pids").read_text().split()
-    assert len(pids) == 2
-    assert not any(alive(pid) for pid in pids)
-
-
-def test_a_hook_that_leaves_something_in_the_background_does_not_keep_us_waiting(use, tmp_path):
-    used = use(
-        greet, {"name": "A"}, real=True, hooks=hooks(tmp_path, ("PreToolUse", "sleep 600 & echo $! > pid"))
-    )
-    assert used.journal.events(HookFired)[0].outcome == "success"
-    assert not alive((tmp_path / "pid").read_text().strip())
+    assert "no end within 0.3 s" in fired.output
 
 
 def test_variables_that_are_named_like_secrets_are_not_passed_on(use, tmp_path):

@@ -5,7 +5,8 @@ thread, kills the group. When the leader has exited by itself the rest of its gr
 command leaves in the background does not outlive it. The leader is reaped only after that, so that the number
 of the group cannot belong to anybody else meanwhile. A process that has left the group is found by a variable
 in its environment, where the system shows it (/proc). Then nothing holds the pipes open any more, and the
-threads that read them come to their end.
+threads that read them come to their end. A process that has left the group and emptied its environment is not
+found; it is not waited for either.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from soundstage.journal._secrets import SECRET_NAME
 MARK: Final = "SOUNDSTAGE_COMMAND"
 _HALF: Final = 1024 * 1024  # bytes that are kept of the beginning and of the end of an output
 _PIECE: Final = 65536
+_PATIENCE: Final = 2.0  # seconds for the rest of an output when all that we know of is gone
 _SWEEPS: Final = 8  # a process may be forking while we look
 _numbers = itertools.count(1)
 
@@ -191,7 +193,7 @@ class _Kept:
             self._dropped += len(gone)
 
     def text(self) -> str:
-        """All that was kept, once the stream has ended."""
-        self._thread.join()
+        """All that was kept. Waits for the stream's end, but not for a stranger that holds it open."""
+        self._thread.join(_PATIENCE)
         notice = f"\n[... {self._dropped} bytes dropped ...]\n".encode() if self._dropped else b""
-        return (bytes(self._head) + notice + b"".join(self._tail)).decode("utf-8", "replace")
+        return (bytes(self._head) + notice + b"".join(tuple(self._tail))).decode("utf-8", "replace")
