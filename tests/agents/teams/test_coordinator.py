@@ -182,3 +182,19 @@ def test_no_secret_reaches_the_file(tmp_path):
     assert b"correct horse" not in path.read_bytes()
     loaded = ConversationCoordinator.load(tmp_path, Journal())
     assert loaded.get(conversation).turns[0].text == "the password is [redacted]"
+
+
+def test_a_disk_that_is_full_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
+    coordinator, _ = filled()
+    path = coordinator.save(tmp_path)
+    before = path.read_bytes()
+    coordinator.create("more")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StateFileError, match="No space left"):
+        coordinator.save(tmp_path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
