@@ -23,16 +23,16 @@ test: $(READY)  ## all tests, in parallel and in random order, with the coverage
 	@$(BIN)/coverage report --include='$(SPINE)' --fail-under=90 --skip-covered
 
 check: $(READY)  ## format, lint, types, layers, sizes, public names
-	@$(BIN)/ruff format --check --quiet src tests bench tools
-	@$(BIN)/ruff check --quiet src tests bench tools
+	@$(BIN)/ruff format --check --quiet src tests bench tools examples
+	@$(BIN)/ruff check --quiet src tests bench tools examples
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python tools/shape.py
 	@$(BIN)/python -m pytest -q -p no:randomly -p no:cacheprovider tests/test_exports.py
 
 format: $(READY)  ## bring the code into shape
-	@$(BIN)/ruff format src tests bench tools
-	@$(BIN)/ruff check --fix src tests bench tools
+	@$(BIN)/ruff format src tests bench tools examples
+	@$(BIN)/ruff check --fix src tests bench tools examples
 
 bench: $(READY)  ## what is measured, as ratios against peers and limits; writes bench/results.md
 	@$(BIN)/python bench/run.py $(ARGS)

@@ -32,11 +32,11 @@ class Row(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`met`, `SHORT`, `not measured`, or nothing for a row without a target."""
-        if self.value is None:
-            return "not measured"
+        """`met`, `SHORT`, `not measured`; nothing for a row without a target."""
         if self.target is None:
             return ""
+        if self.value is None:
+            return "not measured"
         met = self.value >= self.target if self.bound == "at least" else self.value <= self.target
         return "met" if met else "SHORT"
 

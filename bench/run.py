@@ -1,7 +1,7 @@
 """Measures Soundstage against peers and limits, in one run, and prints a table of ratios.
 
     make bench                       everything, about three minutes; writes bench/results.md
-    make bench ARGS="--only wire"    one group: wire, call, journal, start, claude
+    make bench ARGS="--only wire"    one group: wire, call, journal, start, claude, console...
     make bench ARGS=--quick          a fifth of the repetitions
 
 A missed target is marked SHORT and is no error: the exit code is 0 unless something could not be run.
@@ -23,6 +23,8 @@ from pathlib import Path
 
 import rows_call
 import rows_claude
+import rows_console
+import rows_discord
 import rows_journal
 import rows_start
 import rows_wire
@@ -33,7 +35,10 @@ from _settings import Settings
 from _table import Row, render, summary
 
 RESULTS = Path(__file__).resolve().parent / "results.md"
-GROUPS = {module.NAME: module for module in (rows_call, rows_journal, rows_start, rows_wire, rows_claude)}
+GROUPS = {
+    module.NAME: module
+    for module in (rows_call, rows_journal, rows_start, rows_wire, rows_claude, rows_console, rows_discord)
+}
 
 
 def main() -> int:

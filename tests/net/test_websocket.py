@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 from websockets.asyncio.client import connect
@@ -191,3 +192,67 @@ def test_a_server_without_a_handler_treats_a_handshake_as_a_plain_request():
         return caught.value.response.status_code
 
     assert serving(None, body) == 404
+
+
+def test_a_ping_returns_when_the_client_has_read_what_came_before():
+    order = []
+
+    async def handler(websocket):
+        await websocket.accept()
+        await websocket.receive()
+        await websocket.send("first")
+        await websocket.ping()
+        order.append("answered")
+        await websocket.send("second")
+        await websocket.receive()
+
+    async def body(url, _):
+        async with connect(url, ping_interval=None) as client:
+            client.transport.pause_reading()
+            await client.send("go")
+            for _ in range(50):
+                await asyncio.sleep(0)
+            order.append("client reads")
+            client.transport.resume_reading()
+            return [await client.recv(), await client.recv()]
+
+    assert serving(handler, body) == ["first", "second"]
+    assert order == ["client reads", "answered"]
+
+
+def test_a_ping_ends_when_the_connection_does():
+    ended, pinging = [], asyncio.Event()
+
+    async def handler(websocket):
+        await websocket.accept()
+        await websocket.receive()
+        pinging.set()
+        try:
+            await websocket.ping()
+        except WebSocketClosed as closed:
+            ended.append(closed.code)
+
+    async def body(url, server):
+        client = await connect(url, ping_interval=None)
+        client.transport.pause_reading()
+        await client.send("go")
+        await pinging.wait()
+        client.transport.abort()
+        await client.wait_closed()
+
+    serving(handler, body)
+    assert ended == [1006]
+
+
+def test_connections_send_small_pieces_at_once():
+    async def handler(websocket):
+        await websocket.accept()
+        await websocket.receive()
+
+    async def body(url, server):
+        async with connect(url):
+            (connection,) = server._uvicorn.server_state.connections
+            raw = connection.transport.get_extra_info("socket")
+            return raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+    assert serving(handler, body)

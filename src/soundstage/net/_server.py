@@ -302,7 +302,7 @@ class HttpServer(Daemon):
             self._app,
             interface="asgi3",
             http="httptools",
-            ws="none" if self._websocket is None else "websockets-sansio",
+            ws="none" if self._websocket is None else _pinging(),
             ws_per_message_deflate=False,
             ws_ping_interval=None,
             lifespan="off",
@@ -324,7 +324,10 @@ class HttpServer(Daemon):
         for server in self._uvicorn.servers:
             server.close()
         for connection in list(state.connections):
-            connection.shutdown()
+            if (
+                not connection.transport.is_closing()
+            ):  # uvicorn would close a WebSocket a second time, and fail
+                connection.shutdown()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._grace):
@@ -385,7 +388,8 @@ async def _read(scope: Any, receive: Callable[[], Awaitable[Any]]) -> HttpReques
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio turns off Nagle's delay only for sockets that say they are TCP, and accepted ones say what this one does
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host, port))
@@ -400,3 +404,10 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from None
     sock.settimeout(0)
     return sock
+
+
+def _pinging() -> Any:
+    """The class that speaks WebSocket; its libraries are loaded for servers that need them only."""
+    from soundstage.net._pings import PingingProtocol
+
+    return PingingProtocol

@@ -18,6 +18,8 @@ from typing import Any, Final, Literal
 
 from soundstage.errors import InvalidStateError
 
+PING: Final = "soundstage.ping"  # see `_pings`, which is loaded by servers only
+
 ABNORMAL: Final = (
     1006  # what a side notes when the other one is gone without a closing frame (RFC 6455, 7.4.1)
 )
@@ -101,6 +103,15 @@ class WebSocket:
         self._need_open()
         key = "text" if isinstance(data, str) else "bytes"
         await self._deliver({"type": "websocket.send", key: data})
+
+    async def ping(self) -> None:
+        """Wait until the peer has read everything that was sent before: it answers a ping when it comes to it.
+
+        Raises:
+            WebSocketClosed: when the connection is over, or ends meanwhile.
+        """
+        self._need_open()
+        await self._deliver({"type": PING})
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close with a code; harmless when the connection is over."""

@@ -3,9 +3,9 @@
 `settle` keeps the acts of users from overtaking the bot. When a bot has posted a message with a button, the
 journal knows it before the bot does: the answer to its request is still on the way, and after it the bot has to
 remember which function the button belongs to. A person who reads before clicking gives it that time. A test
-that clicks at once would not, and would lose the click now and then. So before each act the bot is asked for a
-heartbeat, twice, if it was answered anything since the last time; when these come, it has read what was sent to
-it before. Nobody sleeps, and a bot that does not answer is waited for no longer than `MOMENT`.
+that clicks at once would not, and would lose the click now and then. So before each act the bot is sent a ping,
+twice, if it was answered anything since the last time; when the answers come, it has read what was sent to it
+before. Nobody sleeps, and a bot that does not answer is waited for no longer than `MOMENT`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from soundstage.worlds.discord._platform import Platform
 from soundstage.worlds.discord._records import Channel, ChannelType, Message, User
 from soundstage.worlds.discord._rest import RestApi
 
-MOMENT: Final = 1.0  # seconds for a bot to answer a request for a heartbeat
+MOMENT: Final = 1.0  # seconds for a bot to answer a ping
 ROUNDS: Final = 2
 
 

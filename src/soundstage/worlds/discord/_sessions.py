@@ -35,7 +35,7 @@ class Outbox(Protocol):
         ...
 
     async def round_trip(self) -> None:
-        """Ask the bot for a heartbeat and wait for it."""
+        """Wait until the bot has read what was sent before."""
         ...
 
 

@@ -6,8 +6,9 @@ something there ever waits. An item of class `Close` ends both: with a closing f
 a cut connection if it has none. A connection whose bot does not beat in time is closed by a timer, which every
 heartbeat sets back.
 
-`Line.round_trip` asks the bot for a heartbeat, as Discord may, and waits for it. When it comes, the bot has
-taken notice of everything that was sent before. The acts of users wait for that (see `_settle`).
+`Line.round_trip` sends a ping of the WebSocket and waits for its answer. When it comes, the bot has taken notice
+of everything that was sent before. The acts of users wait for that (see `_scene`). A request for a heartbeat, which
+Discord has too, would not do: libraries count those among what they send, and send no more than 120 in a minute.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from soundstage.net import WebSocket, WebSocketClosed
-from soundstage.worlds.discord._gateway import GOING_AWAY, HEARTBEAT, Connection
+from soundstage.worlds.discord._gateway import GOING_AWAY, Connection
 from soundstage.worlds.discord._platform import Platform
-from soundstage.worlds.discord._sessions import Close, encode
+from soundstage.worlds.discord._sessions import Close
 
 GRACE: Final = 1.5  # of the heartbeat interval; a bot that is later than that has lost its session
 
@@ -38,8 +39,8 @@ class Line:
     def __init__(self, pack: Callable[[bytes], str | bytes], patience: float) -> None:
         self._pack = pack
         self._patience = patience
-        self._items: asyncio.Queue[bytes | Close] = asyncio.Queue()
-        self._waiting: list[asyncio.Future[None]] = []
+        self._items: asyncio.Queue[bytes | Close | asyncio.Future[None]] = asyncio.Queue()
+        self._waiting: set[asyncio.Future[None]] = set()
         self._late: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -50,16 +51,23 @@ class Line:
     async def write(self, websocket: WebSocket) -> None:
         """Send what is put in, until the end of the line."""
         while not isinstance(item := await self._items.get(), Close):
-            await websocket.send(self._pack(item))
+            if isinstance(item, bytes):
+                await websocket.send(self._pack(item))
+            else:
+                await websocket.ping()
+                _settle(item)
         if item.code is not None:
             await websocket.close(item.code, item.reason)
 
     async def round_trip(self) -> None:
-        """Ask the bot for a heartbeat and wait for it, or for the end of the connection."""
-        beat: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(beat)
-        self.put(encode(HEARTBEAT))
-        await beat
+        """Wait until the bot has read what was put in before, or for the end of the connection."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(done)
+        self._items.put_nowait(done)
+        try:
+            await done
+        finally:
+            self._waiting.discard(done)
 
     def watch(self, late: Callable[[], None]) -> None:
         """Call `late` when no heartbeat comes in time."""
@@ -69,14 +77,14 @@ class Line:
     def beaten(self) -> None:
         """A heartbeat came."""
         self._set_timer()
-        self._wake()
 
     def end(self) -> None:
-        """No heartbeat can come any more."""
+        """Nothing can be answered any more."""
         if self._timer is not None:
             self._timer.cancel()
         self._late = None
-        self._wake()
+        for done in self._waiting:
+            _settle(done)
 
     def _set_timer(self) -> None:
         if self._timer is not None:
@@ -84,11 +92,10 @@ class Line:
         if self._late is not None:
             self._timer = asyncio.get_running_loop().call_later(self._patience, self._late)
 
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for beat in waiting:
-            if not beat.done():
-                beat.set_result(None)
+
+def _settle(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)
 
 
 async def serve_gateway(platform: Platform, websocket: WebSocket, now: Callable[[], float]) -> None:
