@@ -124,7 +124,10 @@ async def run_real(
     with closing(Journal(journal, clock=clock, redactor=redactor)) as record:
         journaled = None if model is None else JournaledModel(model, record)
         # what stands before this in a file was dealt with by an earlier run
-        record.append(RunStarted(name=configure.__module__, wall=clock.wall().isoformat()), source="program")
+        record.append(
+            RunStarted(name=configure.__module__.removesuffix("._app"), wall=clock.wall().isoformat()),
+            source="program",
+        )
         await app(Surroundings(record, clock, journaled, console, discord))
         record.append(RunFinished(), source="program")
 

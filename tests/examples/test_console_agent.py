@@ -139,6 +139,20 @@ def test_an_error_of_the_provider_ends_the_app_with_its_words(hosted):
         hosted(console_agent).run(body)
 
 
+def test_the_program_exits_with_code_1_when_the_model_fails_although_its_input_goes_on():
+    async def body(host):
+        host.llm.on(user="hello").error(500, "out of order")
+        await host.console.send("hello")
+        await host.console.terminal.expect_exit(1)
+        return host.console.screen.text
+
+    with pytest.raises(ExceptionGroup) as caught:
+        as_program(console_agent).run(body)
+    assert "error: the model answered with status 500: out of order" in told(caught.value)
+    assert "Traceback" not in told(caught.value)
+    assert "exit code 1\n" in told(caught.value)
+
+
 def test_a_rule_that_was_not_used_fails_the_run(hosted):
     async def body(host):
         host.llm.on(user="hello").reply("Hi.")

@@ -117,6 +117,17 @@ def test_the_program_ends_with_code_0_at_the_end_of_its_input():
     assert as_program(console_chat).run(body) == 0
 
 
+def test_ctrl_c_ends_the_program_as_it_ends_others():
+    async def body(host):
+        await host.console.send("hello")
+        await host.console.expect("hello")
+        await host.console.terminal.press("Ctrl-C")
+        await host.console.terminal.expect_exit(130)
+        return host.console.screen.text
+
+    assert "Traceback" not in as_program(console_chat, interrupt=True).run(body)
+
+
 def test_the_program_reads_a_pipe_too():
     done = start_alone(console_chat, typed="one\n\ntwo without an end")
     assert (done.stdout, done.stderr, done.returncode) == ("[echo]: one\n[echo]: two without an end\n", "", 0)
