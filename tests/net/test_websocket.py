@@ -221,7 +221,7 @@ def test_a_ping_returns_when_the_client_has_read_what_came_before():
 
 
 def test_a_ping_ends_when_the_connection_does():
-    ended, pinging = [], asyncio.Event()
+    pinging, ended = asyncio.Event(), asyncio.Queue()
 
     async def handler(websocket):
         await websocket.accept()
@@ -230,7 +230,7 @@ def test_a_ping_ends_when_the_connection_does():
         try:
             await websocket.ping()
         except WebSocketClosed as closed:
-            ended.append(closed.code)
+            ended.put_nowait(closed.code)
 
     async def body(url, server):
         client = await connect(url, ping_interval=None)
@@ -238,10 +238,9 @@ def test_a_ping_ends_when_the_connection_does():
         await client.send("go")
         await pinging.wait()
         client.transport.abort()
-        await client.wait_closed()
+        return await asyncio.wait_for(ended.get(), 5)
 
-    serving(handler, body)
-    assert ended == [1006]
+    assert serving(handler, body) == 1006
 
 
 def test_connections_send_small_pieces_at_once():
