@@ -27,6 +27,7 @@ import rows_console
 import rows_discord
 import rows_journal
 import rows_start
+import rows_team
 import rows_wire
 from _aimock import version
 from _load import CONNECTIONS, BenchError
@@ -37,7 +38,16 @@ from _table import Row, render, summary
 RESULTS = Path(__file__).resolve().parent / "results.md"
 GROUPS = {
     module.NAME: module
-    for module in (rows_call, rows_journal, rows_start, rows_wire, rows_claude, rows_console, rows_discord)
+    for module in (
+        rows_call,
+        rows_journal,
+        rows_start,
+        rows_wire,
+        rows_claude,
+        rows_console,
+        rows_discord,
+        rows_team,
+    )
 }
 
 
