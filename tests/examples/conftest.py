@@ -1,7 +1,7 @@
 """The examples are programs of their own, beside the package: the project's root has to be on the path.
 
 `hosted` gives a builder that runs an example in process, on virtual time, or as the program that a person starts;
-a test that takes it runs in both ways, and its body is the same.
+a test that takes it runs in both ways, and its body is the same. `on_discord` is that for bots.
 """
 
 import sys
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support import ways_discord
 from support.ways import WAYS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,3 +24,9 @@ def hosted(request):
     `journal` is the file in which the app keeps its journal: the run's own in process, `--journal` for a program.
     """
     return WAYS[request.param]
+
+
+@pytest.fixture(params=ways_discord.WAYS)
+def on_discord(request):
+    """A fresh `HostBuilder` for a bot: `on_discord(discord_chat).run(body)`, in both ways; `journal` as above."""
+    return ways_discord.WAYS[request.param]

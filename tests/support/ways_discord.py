@@ -1,0 +1,56 @@
+"""Two ways to run a bot of the examples: in process on a virtual gateway, and as a program with discord.py.
+
+As a program it is the one that a person starts, on a Discord on loopback. In both ways there are the channels
+`general`, which is the bot's own, and `random`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from soundstage import Script
+from soundstage.host import HostBuilder
+from soundstage.journal import MessageReceived
+from support.ways import ROOT, start_alone
+
+GENERAL = 1001  # the id of the channel in process
+
+
+def in_process(bot, *, journal=None):
+    """The bot's own configuration, with a strict script."""
+    builder = HostBuilder().with_virtual_discord().configure(bot.configure(GENERAL))
+    builder.with_script(Script(strict=True))
+    return builder if journal is None else builder.with_journal(journal)
+
+
+def as_program(bot, *arguments, journal=None, variables=None, **options):
+    """`python -m examples...` with discord.py pointed at the loopback, and a strict script on a port."""
+    kept = [] if journal is None else ["--journal", journal]
+    launcher = [sys.executable, "-m", "soundstage.worlds.discord"]
+    builder = HostBuilder().with_discord(channels=["general", "random"]).with_script(Script(strict=True))
+    argv = [*launcher, "-m", bot.__name__, *arguments, *kept]
+
+    def environment(host):
+        channel = {"DISCORD_CHANNEL_ID": str(host.discord.channel("general").id)}
+        return {**channel, "PYTHONPATH": str(ROOT), **(variables or {})}  # it runs in a throw-away home
+
+    return builder.with_program(argv, environment=environment, **options)
+
+
+def start_bot_alone(bot, *arguments, **environment):
+    """The program without a host and without variables, but those that are given."""
+    without = {"DISCORD_TOKEN": "", "DISCORD_CHANNEL_ID": ""}
+    return start_alone(bot, *arguments, **{**without, **environment})
+
+
+def said(host):
+    """What the bot has written, in order."""
+    return [message.text for message in host.discord.sent_messages]
+
+
+def heard(host):
+    """What people have written, in order."""
+    return [record.event.text for record in host.journal.read(type=MessageReceived)]
+
+
+WAYS = {"in process": in_process, "program": as_program}
