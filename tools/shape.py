@@ -15,6 +15,7 @@ import grimp
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "soundstage"
+FOLDERS = ("src", "tests", "bench", "tools", "examples")
 MAX_FILE, MEDIAN_FILE, MAX_FUNCTION, P95_FUNCTION = 600, 150, 80, 50
 
 
@@ -33,7 +34,7 @@ def function_lengths(path: Path) -> list[tuple[int, str]]:
 def size_problems() -> list[str]:
     """What is too long."""
     problems = []
-    places = [path for folder in ("src", "tests", "bench", "tools") for path in (ROOT / folder).rglob("*.py")]
+    places = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
     for path in places:
         lines = len(path.read_text().splitlines())
         if lines > MAX_FILE:

@@ -199,5 +199,10 @@ def test_the_idle_plugin_loads_nothing_of_the_package(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == str(
-        ["soundstage", "soundstage.pytest_plugin", "soundstage.pytest_plugin._snapshots"]
+        [
+            "soundstage",
+            "soundstage.pytest_plugin",
+            "soundstage.pytest_plugin._schedules",
+            "soundstage.pytest_plugin._snapshots",
+        ]
     )

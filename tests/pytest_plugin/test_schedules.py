@@ -124,7 +124,7 @@ def test_a_test_on_the_machines_time_cannot_have_schedules(pytester):
         from soundstage.host import HostBuilder
 
         @pytest.mark.schedules(1)
-        async def test_asynchronous(workspace):
+        async def test_asynchronous(model_server):
             pass
 
         @pytest.mark.schedules(1)

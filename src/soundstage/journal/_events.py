@@ -189,9 +189,10 @@ class AgentStarted(Event, frozen=True, kw_only=True):
 
 
 class AgentFinished(Event, frozen=True, kw_only=True):
-    """An agent is done."""
+    """An agent is done. `task_id` is the id of what it was asked to do, if it has one."""
 
     agent: str
+    task_id: str = ""
     conversation: str = ""
     outcome: Literal["success", "failure", "aborted"] = "success"
     text: str = ""

@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     from soundstage.journal import Journal
     from soundstage.lifecycle import TaskDaemon
     from soundstage.models import Model, Script
+    from soundstage.otel import OtlpReceiver
     from soundstage.pytest_plugin._stage import Stage
     from soundstage.trace import Trace
     from soundstage.wire import ModelServer
     from soundstage.worlds import Console, Workspace
+    from soundstage.worlds.discord import Discord
+    from soundstage.worlds.nostr import NostrRelay
 
 STAGE = pytest.StashKey["Stage"]()
 SNAPSHOTS = pytest.StashKey[SnapshotBook]()
@@ -154,6 +157,24 @@ def model_server(stage: Stage) -> ModelServer:
 def console(stage: Stage) -> Console:
     """A console in process, for asynchronous tests: `await console.send(..)`, `await console.expect(..)`."""
     return stage.console()
+
+
+@pytest.fixture
+def discord(stage: Stage) -> Discord:
+    """A Discord on loopback, for asynchronous tests: programs and bots of this test are pointed at it."""
+    return stage.discord()
+
+
+@pytest.fixture
+def nostr_relay(stage: Stage) -> NostrRelay:
+    """A Nostr relay on loopback, for asynchronous tests: `.url`, `.user("ann")`, `await .expect_event(..)`."""
+    return stage.nostr_relay()
+
+
+@pytest.fixture
+def otlp(stage: Stage) -> OtlpReceiver:
+    """Receives OpenTelemetry spans on loopback and adds them to the trace; `.environment()` for programs."""
+    return stage.otlp()
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ from typing import Any, Final
 
 import pytest
 
-from soundstage.errors import ScriptError
-
 MARK: Final = "schedules"
 FIXTURE: Final = "soundstage_schedule"
 OPTION: Final = "--soundstage-schedule"
@@ -36,6 +34,8 @@ def seeds(mark: pytest.Mark, chosen: int | None) -> list[int]:
     count = mark.kwargs.get("count", count)
     whole = type(count) is int and type(first) is int and count > 0 and first >= 0
     if not whole or len(mark.args) > 1 or set(mark.kwargs) - {"count", "first"}:
+        from soundstage.errors import ScriptError
+
         raise ScriptError(
             "the mark `schedules` takes the number of schedules",
             expected="@pytest.mark.schedules(50), or schedules(50, first=1000)",

@@ -31,10 +31,13 @@ from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
     from soundstage.drivers import ClaudeCode, Command, Terminal
+    from soundstage.otel import OtlpReceiver
+    from soundstage.worlds.discord import Discord
+    from soundstage.worlds.nostr import NostrRelay
 
-REAL: Final = frozenset(
-    {"model_server", "command", "terminal", "claude_code"}
-)  # fixtures that need the machine's time
+REAL: Final = frozenset(  # fixtures that need the machine's time
+    {"model_server", "command", "terminal", "claude_code", "discord", "nostr_relay", "otlp"}
+)
 D = TypeVar("D", bound=Daemon)
 SHOWN: Final = 200  # lines of the trace in a failure report
 
@@ -84,6 +87,7 @@ class Stage:
         self._proxy: EgressProxy | None = None
         self._workspace: Workspace | None = None
         self._console: Console | None = None
+        self._otlp: OtlpReceiver | None = None
         self._waiting: list[Daemon] = []  # started when the body begins
         self._late: list[Daemon] = []  # started by the body
         self._cleanup = contextlib.ExitStack()
@@ -144,6 +148,35 @@ class Stage:
             self._waiting.append(self._console)
         return self._console
 
+    def discord(self) -> Discord:
+        """A Discord on loopback; it starts when the body begins."""
+        from soundstage.worlds.discord import Discord
+
+        return self._world(Discord, lambda: Discord(self.journal, ids=self.ids))
+
+    def nostr_relay(self) -> NostrRelay:
+        """A Nostr relay on loopback; it starts when the body begins."""
+        from soundstage.worlds.nostr import NostrRelay
+
+        return self._world(NostrRelay, lambda: NostrRelay(self.journal, ids=self.ids))
+
+    def _world(self, kind: type[D], make: Callable[[], D]) -> D:
+        for daemon in self._waiting:
+            if isinstance(daemon, kind):
+                return daemon
+        made = make()
+        self._waiting.append(made)
+        return made
+
+    def otlp(self) -> OtlpReceiver:
+        """What receives spans; started at the first call, in the servers' thread."""
+        if self._otlp is None:
+            from soundstage.otel import OtlpReceiver
+
+            self._otlp = OtlpReceiver(self.journal)
+            self._start_in_thread(self._otlp)
+        return self._otlp
+
     def workspace(self) -> Workspace:
         """The project folder of this test."""
         if self._workspace is None:
@@ -176,6 +209,9 @@ class Stage:
     def _pointed(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options of a program, with the model's address and the proxy in its environment."""
         ours = self.server().environment() | self.proxy().environment()
+        worlds: list[Any] = [daemon for daemon in self._waiting if hasattr(daemon, "environment")]
+        for world in (*worlds, *([] if self._otlp is None else [self._otlp])):
+            ours |= world.environment()
         return {**options, "environment": ours | options.get("environment", {})}
 
     async def _start_late(self, daemon: D) -> D:

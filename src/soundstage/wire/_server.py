@@ -31,7 +31,7 @@ class ModelServer(HttpServer):
         ::
 
             async with asyncio.timeout(60):
-                server = ModelServer(script.model(), journal)
+                server = ModelServer(ScriptedModel(script), journal)
                 await server.start()
                 client = openai.AsyncOpenAI(base_url=server.openai_url, api_key="test")
     """

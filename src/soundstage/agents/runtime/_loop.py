@@ -304,6 +304,7 @@ class _Work:
         output = "".join(self._said)
         finished = AgentFinished(
             agent=self._agent.slug,
+            task_id=self.task.id,
             conversation=self.task.conversation,
             outcome="success" if success else "aborted" if ending.reason == "aborted" else "failure",
             text=output if success else ending.error,

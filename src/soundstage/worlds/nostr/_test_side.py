@@ -16,7 +16,7 @@ from soundstage.worlds.nostr._events import NostrEventReceived, NostrSubscriptio
 from soundstage.worlds.nostr._filters import Filter
 from soundstage.worlds.nostr._record import NostrEvent
 from soundstage.worlds.nostr._user import NostrUser
-from soundstage.worlds.nostr._waiting import Expected, expected, first_record, in_words, instead, recent
+from soundstage.worlds.nostr._waiting import Expected, expected, first_of, in_words, instead, recent
 
 WITHIN: Final = 5.0
 MAX_MESSAGE: Final = 256 * 1024
@@ -171,7 +171,7 @@ class RelayTestSide(RelayFaults):
             return isinstance(record.event, NostrSubscriptionChanged) and self._listened(kind)
 
         here = len(self.journal)
-        if await first_record(self.journal, self.name, fits, after=here, within=within) is None:
+        if await first_of(self.journal, self.name, fits, after=here, within=within) is None:
             raise WaitTimeout(
                 f"the app did not subscribe on {self.name} within {within:g} s",
                 expected="REQ" if kind is None else f"REQ with a filter for kind {kind}",
@@ -190,7 +190,7 @@ class RelayTestSide(RelayFaults):
             event = self._unexpected(record)
             return event is not None and not wanted.problems(event)
 
-        record = await first_record(self.journal, self.name, fits, after=0, within=within)
+        record = await first_of(self.journal, self.name, fits, after=0, within=within)
         event = None if record is None else self._unexpected(record)
         return None if record is None or event is None else (record.position, event)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from soundstage.clock import Deadline
 from soundstage.journal import Event, Journal, Record
 from soundstage.match import Matcher, matcher, preview
+from soundstage.worlds._waiting import Fits, first_record
 from soundstage.worlds.nostr._events import NostrEventReceived
 from soundstage.worlds.nostr._record import tag_values
 
@@ -64,22 +62,11 @@ def expected(match: Any, *, kind: int | None, pubkey: str | None, tags: Mapping[
     )
 
 
-async def first_record(
-    journal: Journal, source: str, fits: Callable[[Record], bool], *, after: int, within: float
-) -> Record | None:
+async def first_of(journal: Journal, source: str, fits: Fits, *, after: int, within: float) -> Record | None:
     """The first record of a source after a position that fits; `None` if none comes in time."""
-    deadline = Deadline(journal.clock, within)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(deadline.left), contextlib.aclosing(_tail(journal, after)) as records:
-            async for record in records:
-                if record.source == source and fits(record):
-                    return record
-    return None
-
-
-async def _tail(journal: Journal, after: int) -> AsyncGenerator[Record, None]:
-    async for record in journal.tail(after):
-        yield record
+    return await first_record(
+        journal, lambda record: record.source == source and fits(record), after=after, within=within
+    )
 
 
 def in_words(event: Event) -> str:
