@@ -6,7 +6,6 @@ import argparse
 
 from examples._real import live_model, model_parser, run_real, start
 from examples.console_agent_streaming import configure
-
 from soundstage.agents import SystemConsole
 
 ABOUT = """\

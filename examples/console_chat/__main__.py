@@ -6,7 +6,6 @@ import argparse
 
 from examples._real import parser, run_real, start
 from examples.console_chat import configure
-
 from soundstage.agents import SystemConsole
 
 ABOUT = """\

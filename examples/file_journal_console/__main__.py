@@ -7,7 +7,6 @@ from pathlib import Path
 
 from examples._real import parser, run_real, start
 from examples.file_journal_console import configure
-
 from soundstage.agents import SystemConsole
 
 ABOUT = """\

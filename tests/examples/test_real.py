@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from examples._real import MissingError, live_model, need_extra, run_real, variable
 from examples.console_chat import configure
-
 from soundstage.agents import SystemConsole
 from soundstage.clock import SystemClock, run
 from soundstage.journal import RunFinished, RunStarted, read_journal
