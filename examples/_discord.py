@@ -6,7 +6,6 @@ import sys
 from typing import Final, NamedTuple
 
 from examples._real import PROVIDERS, MissingError, need_extra, variable
-
 from soundstage.agents import (
     AnyWindow,
     AppBuilder,

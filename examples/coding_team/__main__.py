@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 
 from examples.coding_team.agents import AGENTS
 from examples.coding_team.team import describe, make_loop, make_planner
-
 from soundstage.agents.runtime import AgentDefinition, AgentLoop, AgentTask, PermissionMode
 from soundstage.clock import SystemClock, run
 from soundstage.errors import EnvironmentProblem, SoundstageError

@@ -18,7 +18,6 @@ The orchestrator is told of the others and has no tools; it is not an agent that
 from __future__ import annotations
 
 from examples.coding_team import prompts
-
 from soundstage.agents.runtime import AgentDefinition
 
 READ = ("read_file", "glob", "grep")

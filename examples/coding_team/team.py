@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+
 from examples.coding_team.agents import AGENTS, ORCHESTRATOR
 from examples.coding_team.web import fetch
-
 from soundstage.agents.prompts import PromptAssembler, trim_history
 from soundstage.agents.runtime import (
     AgentDefinition,

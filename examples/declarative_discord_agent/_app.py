@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 from examples._discord import keep_to_limit
-
 from soundstage.agents import (
     AgentPrompt,
     AgentResponse,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from examples._discord import keep_to_limit
-
 from soundstage.agents import AppBuilder, ChatReceived, ChatReplyDraft, Routes
 
 

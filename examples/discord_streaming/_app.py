@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from examples._discord import PIECE
-
 from soundstage.agents import (
     AnyWindow,
     AppBuilder,

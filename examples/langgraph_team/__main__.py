@@ -36,11 +36,11 @@ def main() -> int:
 
 def trace_to_otlp():  # noqa: ANN201  (types of an optional package)
     """A callback that makes spans, and what sends the last of them."""
-    from examples.langgraph_team.team import AGENTS
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+    from examples.langgraph_team.team import AGENTS
     from soundstage.otel.langchain import LangChainTracing
 
     provider = TracerProvider()

@@ -19,9 +19,8 @@ def main() -> int:
     if not os.environ.get("OPENAI_API_KEY"):
         print("OPENAI_API_KEY is not set; OPENAI_BASE_URL may name another server", file=sys.stderr)
         return 2
-    from examples.openai_agents_team.team import answer
-
     from agents import set_trace_processors
+    from examples.openai_agents_team.team import answer
 
     flush = trace_to_otlp() if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") else set_trace_processors([])
     try:

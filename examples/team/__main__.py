@@ -13,7 +13,6 @@ from contextlib import closing
 from pathlib import Path
 
 from examples.team.team import make_router
-
 from soundstage.clock import SystemClock
 from soundstage.errors import SoundstageError
 from soundstage.journal import Journal, Redactor

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from examples.coding_team import web
 from examples.coding_team.agents import AGENTS, ORCHESTRATOR
 from examples.coding_team.team import make_loop, make_planner, team_registry
-
 from soundstage.agents.prompts import PromptAssembler
 from soundstage.agents.runtime import (
     AgentDefinitionError,

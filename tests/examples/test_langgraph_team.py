@@ -117,7 +117,6 @@ def run_in_process(callbacks) -> str:
 
 def spans_into(journal: Journal):
     from examples.langgraph_team.team import AGENTS
-
     from soundstage.otel.langchain import LangChainTracing
 
     provider = TracerProvider()

@@ -93,9 +93,8 @@ def point_at(monkeypatch, server: ModelServer) -> None:
 
 
 def run_in_process(processors) -> str:
-    from examples.openai_agents_team.team import answer
-
     from agents import set_trace_processors
+    from examples.openai_agents_team.team import answer
 
     set_trace_processors(processors)
     try:

@@ -1,0 +1,195 @@
+"""The hooks of our plugins, run as the CLI runs them: a process, a payload on its input, an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+PLUGINS = Path(__file__).resolve().parents[2] / "examples" / "plugins"
+ALLOWED, BLOCKED = 0, 2
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def remark(self) -> str:
+        return json.loads(self.out)["hookSpecificOutput"]["additionalContext"] if self.out else ""
+
+
+def hook(plugin: str, script: str, payload: Any, folder: Path, **variables: str) -> Answer:
+    """What the script answers; a payload that is a text is sent as it is."""
+    text = payload if isinstance(payload, str) else json.dumps({"cwd": str(folder), **payload})
+    done = subprocess.run(
+        [sys.executable, "-B", str(PLUGINS / plugin / "hooks" / script)],
+        input=text.encode(),
+        capture_output=True,
+        cwd=folder,
+        env={**os.environ, "CLAUDE_PROJECT_DIR": str(folder), **variables},
+        timeout=50,
+        check=False,
+    )
+    return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def bash(command: str) -> dict[str, Any]:
+    return {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command}}
+
+
+def wrote(path: Path, tool: str = "Write", event: str = "PostToolUse") -> dict[str, Any]:
+    return {"hook_event_name": event, "tool_name": tool, "tool_input": {"file_path": str(path)}}
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=T", "-c", "user.email=t@t.invalid"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+GUARDS = [
+    (path.parent.parent.name, path.name)
+    for path in sorted(PLUGINS.glob("*/hooks/*.py"))
+    if not path.name.startswith("_")
+]
+
+
+@pytest.mark.parametrize(("plugin", "script"), GUARDS)
+@pytest.mark.parametrize("payload", ["", "not json", "[]", "{}"])
+def test_a_guard_that_cannot_read_its_payload_blocks_and_says_so(plugin, script, payload, tmp_path):
+    answer = hook(plugin, script, payload, tmp_path)
+    assert answer.code == BLOCKED
+    assert "cannot tell" in answer.err
+
+
+@pytest.mark.parametrize("file", sorted(PLUGINS.glob("*/hooks/hooks.json")), ids=lambda path: path.parts[-3])
+def test_every_hook_is_started_with_a_script_that_exists_and_leaves_no_bytecode(file):
+    events = json.loads(file.read_text())["hooks"]
+    commands = [shlex.split(h["command"]) for groups in events.values() for g in groups for h in g["hooks"]]
+    assert commands
+    for program, flag, script in commands:
+        assert (program, flag) == ("python3", "-B")
+        assert Path(script.replace("${CLAUDE_PLUGIN_ROOT}", str(file.parents[1]))).is_file()
+
+
+# --- agent-loop
+
+
+COMMITS = [
+    "git commit -m 'fix: x'",
+    "git add -A && git commit -qam 'fix: x'",
+    "cd . ; GIT_EDITOR=true git -c a.b=c commit -m 'fix: x' | cat",
+    "git status\ngit commit -m 'fix: x'",
+    "(git commit -m 'fix: x')",
+    "sh -c \"git commit -m 'fix: x'\"",
+    "echo $(git commit -m 'fix: x')",
+    "/usr/bin/git commit -m 'fix: x'",
+    "git commit -m \"it's broken",
+    "git \\\n  commit -m 'fix: x'",
+    "if true; then git commit -m 'fix: x'; fi",
+]
+
+
+@pytest.mark.parametrize("command", COMMITS)
+def test_agent_loop_blocks_every_form_of_a_commit_without_a_plan(command, tmp_path):
+    answer = hook("agent-loop", "pre_commit.py", bash(command), tmp_path)
+    assert answer.code == BLOCKED
+    assert "PLAN.md, .plan.md, .agent_planning" in answer.err
+    assert "/agent-loop:plan" in answer.err
+
+
+@pytest.mark.parametrize("plan", ["PLAN.md", ".plan.md", ".agent_planning"])
+def test_agent_loop_allows_a_commit_with_a_plan_in_the_repository(plan, tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / plan).mkdir() if plan == ".agent_planning" else (tmp_path / plan).write_text("steps")
+    below = tmp_path / "src"
+    below.mkdir()
+    for folder in (tmp_path, below):
+        assert hook("agent-loop", "pre_commit.py", bash(COMMITS[0]), folder).code == ALLOWED
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    assert (
+        hook("agent-loop", "pre_commit.py", bash("git -C other commit -m 'fix: x'"), tmp_path).code == BLOCKED
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git status",
+        "git log --grep commit",
+        "echo git commit",
+        "cat > notes.md <<'EOF'\ngit commit -m x\nit's\nEOF",
+        "git commit-graph write",
+        "ls commit",
+    ],
+)
+def test_agent_loop_lets_every_other_command_be(command, tmp_path):
+    for script in ("pre_commit.py", "commit_msg.py"):
+        assert hook("agent-loop", script, bash(command), tmp_path) == (ALLOWED, "", "")
+
+
+@pytest.mark.parametrize("plugin", ["agent-loop"])
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("git commit -m 'fix: add adds'", ""),
+        ("git commit -qam 'feat(cli)!: a flag'", ""),
+        ("git commit -m'docs: say why' -m 'Because it was asked.'", ""),
+        ("git commit --message='chore: tidy' --amend", ""),
+        ("git commit --message 'ci: run it'", ""),
+        ("git commit --amend --no-edit", ""),
+        ("git commit --fixup HEAD~1", ""),
+        ("git commit -C HEAD", ""),
+        ('git commit -m "$(cat <<\'EOF\'\nfix: don\'t "lose" it\n\nA body.\nEOF\n)"', ""),
+        ("git commit -F - <<'EOF'\nfix: from the input\nEOF", ""),
+        ("git commit -F message.txt", ""),
+        ("git commit -m 'updated stuff'", "begins with 'updated stuff'"),
+        ("git commit -m 'fix:no space'", "begins with"),
+        ("git commit -m 'feature: x'", "begins with"),
+        ("git commit -m 'fix(): x'", "begins with"),
+        ("git commit -m ''", "is empty"),
+        ("git commit -m 'fix: x\nmore'", "second line"),
+        ("git commit -m \"$(cat <<'EOF'\nWIP\nEOF\n)\"", "begins with 'WIP'"),
+        ("git commit -F - <<EOF\nWIP\nEOF", "begins with 'WIP'"),
+        ("git commit -m 'fix: good' && git commit -m bad", "begins with 'bad'"),
+        ("git commit", "cannot be seen"),
+        ("git commit -F missing.txt", "cannot be seen"),
+        ('git commit -m "open', "cannot be seen"),
+    ],
+)
+def test_a_commit_message_has_the_conventional_form(plugin, command, problem, tmp_path):
+    (tmp_path / "message.txt").write_text("perf: from a file\n")
+    answer = hook(plugin, "commit_msg.py", bash(command), tmp_path)
+    assert answer.code == (BLOCKED if problem else ALLOWED), answer
+    assert problem in answer.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.py", "x = 1\n", ""),
+        ("a.py", "def f(:\n", "line 1"),
+        ("a.py", "\udcff", "is broken"),
+        ("a.json", '{"a": 1}', ""),
+        ("a.json", "{a}", "is broken"),
+        ("a.js", "(((", ""),
+    ],
+)
+def test_agent_loop_points_out_a_broken_file_and_asks_for_the_tests(name, text, problem, tmp_path):
+    (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    answer = hook("agent-loop", "post_code.py", wrote(tmp_path / name), tmp_path)
+    assert answer.code == (BLOCKED if problem else ALLOWED)
+    assert problem in answer.err
+    assert problem or "Run the tests" in answer.remark
+
+
+def test_agent_loop_says_nothing_about_prose(tmp_path):
+    assert hook("agent-loop", "post_code.py", wrote(tmp_path / "README.md"), tmp_path) == (ALLOWED, "", "")
