@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -55,3 +57,32 @@ def play(body: Callable[[Run], Awaitable[Any]], *, started: bool = True, **optio
 @pytest.fixture
 def with_claude() -> Callable[..., Any]:
     return play
+
+
+def write_plugin(folder: Path, files: Mapping[str, Any] | None = None, **manifest: Any) -> Path:
+    """A plugin folder: its manifest and other files, as text or as what becomes JSON."""
+    manifest = {"name": folder.name, "version": "1.0.0", **manifest}
+    for path, content in {".claude-plugin/plugin.json": manifest, **(files or {})}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
+    return folder
+
+
+def write_marketplace(folder: Path, *plugins: str) -> Path:
+    """A marketplace folder around plugins that are folders in it."""
+    listed = [{"name": name, "source": f"./{name}"} for name in plugins]
+    (folder / ".claude-plugin").mkdir(parents=True)
+    (folder / ".claude-plugin/marketplace.json").write_text(
+        json.dumps({"name": "market", "owner": {"name": "me"}, "plugins": listed})
+    )
+    return folder
+
+
+@pytest.fixture
+def make_plugin() -> Callable[..., Path]:
+    return write_plugin
+
+
+@pytest.fixture
+def make_marketplace() -> Callable[..., Path]:
+    return write_marketplace

@@ -12,12 +12,14 @@ from soundstage.clock import IdSource
 from soundstage.drivers._isolation import Isolation, Sandbox
 from soundstage.drivers._process import GRACE
 from soundstage.drivers.claude_code._binary import find_cli
+from soundstage.drivers.claude_code._cli import Cli
 from soundstage.drivers.claude_code._environment import (
     claude_environment,
     configuration,
     refuse_stray_memories,
 )
 from soundstage.drivers.claude_code._options import SessionOptions, session_options
+from soundstage.drivers.claude_code._plugins import Plugins
 from soundstage.drivers.claude_code._session import CONTROL_WITHIN, WITHIN, ClaudeSession
 from soundstage.drivers.claude_code._turn import ClaudeTurn
 from soundstage.errors import InvalidStateError
@@ -91,6 +93,7 @@ class ClaudeCode(Daemon):
         self.isolation = Isolation(isolation)
         self.options = session_options(SessionOptions(), options)
         self.sessions: list[ClaudeSession] = []
+        self.plugins = Plugins(self._one_command)
         self._server = server
         self._workspace = workspace
         self._wanted_cli = cli
@@ -154,6 +157,18 @@ class ClaudeCode(Daemon):
         self.sessions.append(session)
         return session
 
+    def _one_command(self) -> Cli:
+        """The CLI for commands such as `claude plugin list`."""
+        if self._cli is None:
+            raise InvalidStateError(f"{self.name} is {self.status.value}", hint="start it first")
+        return Cli(
+            self._cli,
+            self.journal,
+            source=self.name,
+            cwd=self._folder(),
+            environment=self._environment(self.options),
+        )
+
     def _folder(self) -> Path:
         return (self._workspace if isinstance(self._workspace, Path) else self._workspace.root).resolve()
 
@@ -171,6 +186,10 @@ class ClaudeCode(Daemon):
     async def prompt(self, text: str, *, within: float = WITHIN) -> ClaudeTurn:
         """Send a prompt to the first session; see `ClaudeSession.prompt`."""
         return await self.session.prompt(text, within=within)
+
+    async def run_command(self, command: str, arguments: str = "", *, within: float = WITHIN) -> ClaudeTurn:
+        """Run a slash command in the first session; see `ClaudeSession.run_command`."""
+        return await self.session.run_command(command, arguments, within=within)
 
     async def interrupt(self, *, within: float = CONTROL_WITHIN) -> None:
         """Break off the turn of the first session; see `ClaudeSession.interrupt`."""

@@ -22,6 +22,7 @@ from typing import Any, Final, Self, TypeVar
 
 from soundstage.drivers._process import GRACE, Process
 from soundstage.drivers.claude_code._binary import TESTED_VERSION
+from soundstage.drivers.claude_code._commands import SlashCommand, slash_commands, unknown_command
 from soundstage.drivers.claude_code._messages import (
     ApiRetry,
     ControlResponse,
@@ -36,8 +37,9 @@ from soundstage.drivers.claude_code._options import SessionOptions, arguments
 from soundstage.drivers.claude_code._stream import decode_line, encode_control, encode_prompt
 from soundstage.drivers.claude_code._turn import ClaudeTurn, describe
 from soundstage.errors import AppError, HarnessError, InvalidStateError, WaitTimeout
-from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, Noted
+from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, ModelRequested, Noted
 from soundstage.match import preview
+from soundstage.messages import ModelRequest
 
 WITHIN: Final = 60.0
 CONTROL_WITHIN: Final = 10.0
@@ -145,7 +147,62 @@ class ClaudeSession:
         finally:
             self._turn = None
         cost, self._cost = result.total_cost_usd - self._cost, result.total_cost_usd
-        return ClaudeTurn(prompt=text, messages=tuple(turn.messages), result=result, cost_usd=max(cost, 0.0))
+        return ClaudeTurn(
+            prompt=text,
+            messages=tuple(turn.messages),
+            result=result,
+            cost_usd=max(cost, 0.0),
+            requests=self._requests_since(turn.position),
+        )
+
+    def _requests_since(self, position: int) -> tuple[ModelRequest, ...]:
+        """What the model was asked in this session, side requests left out."""
+        asked = [record.event for record in self._journal.read(position, ModelRequested)]
+        return tuple(
+            event.request
+            for event in asked
+            if isinstance(event, ModelRequested)
+            and event.request.caller.conversation == self.id
+            and event.request.purpose == "main"
+        )
+
+    async def commands(self) -> tuple[SlashCommand, ...]:
+        """The slash commands and skills that can be used now, with their descriptions. Asks no model."""
+        answer = await self.control("initialize", within=CONTROL_WITHIN)
+        return slash_commands(answer.get("commands") or ())
+
+    async def run_command(self, command: str, arguments: str = "", *, within: float = WITHIN) -> ClaudeTurn:
+        """Run a slash command; `expansion` of the turn is what the model server received for it.
+
+        Args:
+            command: its name, with its plugin: `/agent-loop:explore`. Commands of plugins have no other one.
+            arguments: what comes after it.
+            within: seconds for the whole turn.
+
+        Raises:
+            AppError: if the session has no such command, or the CLI does not run it.
+        """
+        name = command.removeprefix("/")
+        known = [found.name for found in await self.commands()]
+        if name not in known:
+            raise unknown_command(name, known)
+        turn = await self.prompt(f"/{name} {arguments}".rstrip(), within=within)
+        if turn.local_outcome:
+            raise AppError(
+                f"Claude Code did not run /{name}",
+                expected="the command in a request to the model",
+                seen=turn.text or turn.local_outcome,
+                hint="a shell command in it needs `allowed-tools` in its front matter, or allowed_tools=",
+            )
+        return turn
+
+    async def reload_plugins(self, *, within: float = WITHIN) -> tuple[SlashCommand, ...]:
+        """Load what has been installed, enabled or changed since the session began; the commands there are now.
+
+        What cannot be loaded is left out; `claude.plugins.list()` says why.
+        """
+        answer = await self.control("reload_plugins", within=within)
+        return slash_commands(answer.get("commands") or ())
 
     def _refuse_if_over(self) -> None:
         if self._ended:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from soundstage.drivers.claude_code._commands import Expansion, expansions
 from soundstage.drivers.claude_code._messages import (
     ControlResponse,
     Denial,
@@ -17,8 +18,10 @@ from soundstage.drivers.claude_code._messages import (
     Told,
     Unknown,
 )
+from soundstage.drivers.claude_code._plugin_decode import load_defect
+from soundstage.drivers.claude_code._plugin_types import Defect
 from soundstage.match import preview
-from soundstage.messages import Part, Text, ToolCall, ToolResult, Usage
+from soundstage.messages import ModelRequest, Part, Text, ToolCall, ToolResult, Usage
 
 
 class ToolUse(NamedTuple):
@@ -43,12 +46,15 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
         messages: everything that the CLI said meanwhile, in order.
         result: the last of them.
         cost_usd: the price of this turn alone, subagents included, by the price table of the CLI.
+        requests: what the model server received meanwhile, in order, of subagents too. Empty if the server
+            writes into another journal.
     """
 
     prompt: str
     messages: tuple[StreamMessage, ...]
     result: Result
     cost_usd: float = 0.0
+    requests: tuple[ModelRequest, ...] = ()
 
     @property
     def text(self) -> str:
@@ -94,6 +100,23 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
     def init(self) -> Init | None:
         """What the session consisted of in this turn; `None` for a turn without one."""
         return next((message for message in self.messages if isinstance(message, Init)), None)
+
+    @property
+    def expansion(self) -> Expansion | None:
+        """The slash command of this turn as the model server received it; `None` if there was none."""
+        found = expansions(self.requests[0]) if self.requests else ()
+        return found[-1] if found else None
+
+    @property
+    def plugin_defects(self) -> tuple[Defect, ...]:
+        """What of the plugins could not be loaded. A broken plugin does not fail a turn."""
+        return tuple(map(load_defect, self.init.plugin_errors)) if self.init is not None else ()
+
+    @property
+    def local_outcome(self) -> str:
+        """Why a slash command was not sent to the model: `failed`, `unavailable_headless`; else empty."""
+        outcomes = (message.data.get("local_command_outcome") for message in self.messages)
+        return next((str(found.get("kind", "")) for found in outcomes if isinstance(found, dict)), "")
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:
