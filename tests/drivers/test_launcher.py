@@ -12,16 +12,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from soundstage.drivers._process import LAUNCHER
 
 
-def launch(argv: list[str], scratch: Path) -> tuple[subprocess.Popen[bytes], socket.socket, dict[str, Any]]:
+def launch(
+    argv: list[str], scratch: Path, **options: Any
+) -> tuple[subprocess.Popen[bytes], socket.socket, dict[str, Any]]:
     ours, theirs = socket.socketpair()
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", str(LAUNCHER), str(theirs.fileno())],
         pass_fds=(theirs.fileno(),),
         stdin=subprocess.DEVNULL,
         env={},
+        **options,
     )
     theirs.close()
     job = {"argv": argv, "cwd": "/", "env": {"PATH": os.defpath}, "scratch": str(scratch)}
@@ -55,6 +60,18 @@ def test_a_signal_reaches_the_program(tmp_path: Path) -> None:
     with control:
         control.send(bytes([signal.SIGINT]))
         assert json.loads(control.recv(4096)) == {"exited": -signal.SIGINT, "left": []}
+        assert process.wait() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_that_the_harness_ignores_in_the_background_reaches_the_program(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    ignore = lambda: signal.signal(number, signal.SIG_IGN)  # noqa: E731
+    process, control, _ = launch(["sleep", "1000"], tmp_path, preexec_fn=ignore)
+    with control:
+        control.send(bytes([number]))
+        assert json.loads(control.recv(4096)) == {"exited": -number, "left": []}
         assert process.wait() == 0
 
 

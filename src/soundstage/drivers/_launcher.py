@@ -117,8 +117,7 @@ def _become(job: dict[str, Any], reporter: int, parent: int) -> NoReturn:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(FAILED)
-        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them; programs expect the default
-            signal.signal(ignored, signal.SIG_DFL)
+        _heed_signals()
         os.chdir(job["cwd"])
         os.execvpe(job["argv"][0], job["argv"], job["env"])  # noqa: S606  (this is what it is for)
     except OSError as error:
@@ -126,6 +125,13 @@ def _become(job: dict[str, Any], reporter: int, parent: int) -> NoReturn:
     except ValueError as error:  # a NUL in an argument
         os.write(reporter, f"{error}".encode())
     os._exit(FAILED)
+
+
+def _heed_signals() -> None:
+    """What we ignore is ignored by what we start: SIGPIPE by Python, Ctrl-C and hang-ups in the background."""
+    for number in signal.valid_signals():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _let_go_of_streams() -> None:
