@@ -20,7 +20,7 @@ from soundstage.errors import (
     WaitTimeout,
 )
 from soundstage.host import HostBuilder
-from soundstage.journal import ProcessExited
+from soundstage.journal import Noted, ProcessExited
 from soundstage.messages import ModelRequest, user
 from soundstage.models import Script, complete
 
@@ -367,3 +367,45 @@ def test_a_run_that_continues_a_file_looks_at_its_own_part_of_it(tmp_path):
     with pytest.raises(ScriptError, match="had no rule"):
         host().run(body)
     assert host(hello="hi").run(body) == (["hello"], ["hi", "done"], 1)
+
+
+def test_a_flood_of_lines_fills_neither_the_journal_nor_the_memory():
+    flood = (
+        "import sys\nsys.stdin.readline()\n"
+        "for _ in range(50): sys.stdout.write('y\\n' * 20_000)\n"
+        "print('the end', flush=True)\nsys.stdin.read()\n"
+    )
+
+    async def body(host):
+        await host.console.send("go")
+        await host.console.terminal.expect("the end", within=30)
+        await host.console.send("enough")
+        return host.journal
+
+    journal = program(flood).run(body)
+    assert len(journal) < 11_000
+    (note,) = [event.text for event in journal.events(Noted) if "flood" in event.text]
+    assert note == "990001 lines of a flood were not kept"
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("import os, sys; os.write(1, b'\\xff\\xfe binary\\n'); sys.stdin.read()", "\\xff\\xfe binary"),
+        ("import os, sys; os.write(1, b'no end of line'); sys.stdin.read()", None),
+        (
+            "import sys; print('\\x1b[31mred\\x1b[0m and \\x1b]0;title\\x07plain', flush=True); sys.stdin.read()",
+            "red and plain",
+        ),
+        ("import sys, tty; tty.setraw(0); print('raw', flush=True); sys.stdin.read()", "raw"),
+    ],
+    ids=["binary", "no newline", "escapes", "raw mode"],
+)
+def test_what_a_program_writes_is_read_whatever_it_is(source, seen):
+    async def body(host):
+        if seen is None:
+            await host.console.terminal.expect("no end of line")
+            return host.console.lines
+        return await host.console.expect(seen)
+
+    assert program(source, grace=0.2).run(body) == (seen if seen is not None else [])

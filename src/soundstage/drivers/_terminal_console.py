@@ -5,6 +5,9 @@ the program has written. That is drawn on a screen as on any terminal, and cut i
 `MessageSent` of the console, as in process, with the line that was typed last as its cause. Escape sequences
 are left out of the lines; the screen has them.
 
+A flood. Each line is an event, and a program that never stops writing must not fill the memory: after `FLOOD` lines
+without an act of the test, lines are counted and no longer kept; a note says how many. The screen shows the last ones.
+
 The end. The console ends the input, as Ctrl-D does, and gives the program some seconds to end by itself. What reads
 no input, such as a bot, is told with Ctrl-C instead, as a person would. A program that fails (an exit code that is
 not 0, or a signal that is not ours) fails the run.
@@ -23,10 +26,11 @@ from typing import Any, Final
 from soundstage.drivers._lines import LineSplitter
 from soundstage.drivers._terminal import Terminal
 from soundstage.errors import AppError, InvalidStateError, WaitTimeout
-from soundstage.journal import Journal, MessageSent, Record
+from soundstage.journal import Journal, MessageSent, Noted, Record
 from soundstage.worlds import Console, Screen
 
 GRACE: Final = 5.0
+FLOOD: Final = 10_000  # lines that are kept until the test acts again
 END_OF_INPUT: Final = b"\x04"
 INTERRUPT: Final = b"\x03"
 INTERRUPTED: Final = (130, -2)  # how programs exit after Ctrl-C: with the shell's code, or of the signal
@@ -74,6 +78,8 @@ class TerminalConsole(Console):
         self._terminal: Terminal | None = None
         self._splitter = LineSplitter()
         self._typed: int | None = None
+        self._room = FLOOD
+        self._dropped = 0
 
     @property
     def terminal(self) -> Terminal:
@@ -133,11 +139,22 @@ class TerminalConsole(Console):
         self._tell(self._splitter.feed(data))
 
     def _tell(self, lines: list[str]) -> None:
-        for line in lines:
+        kept = lines[: self._room]
+        self._room -= len(kept)
+        self._dropped += len(lines) - len(kept)
+        for line in kept:
             sent = MessageSent(text=_ESCAPES.sub("", line), channel=self.name)
             self.journal.append(sent, source=self.name, cause=self._typed)
 
+    def _note_flood(self) -> None:
+        """The test acts: say what was dropped, and keep lines again."""
+        if self._dropped:
+            note = Noted(text=f"{self._dropped} lines of a flood were not kept", data={"kept": FLOOD})
+            self.journal.append(note, source=self.name, cause=self._typed)
+        self._room, self._dropped = FLOOD, 0
+
     def _put(self, line: str, position: int) -> None:
+        self._note_flood()
         self._typed = position
         self.terminal.feed(line.encode() + b"\n", position)
 
@@ -159,6 +176,7 @@ class TerminalConsole(Console):
         return self.terminal.screen.screenshot(cut=True)
 
     async def _stop(self) -> None:
+        self._note_flood()
         terminal = self.terminal
         try:
             self.end_input()
