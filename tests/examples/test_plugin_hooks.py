@@ -136,7 +136,7 @@ def test_agent_loop_lets_every_other_command_be(command, tmp_path):
         assert hook("agent-loop", script, bash(command), tmp_path) == (ALLOWED, "", "")
 
 
-@pytest.mark.parametrize("plugin", ["agent-loop"])
+@pytest.mark.parametrize("plugin", ["agent-loop", "epti"])
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
@@ -193,3 +193,135 @@ def test_agent_loop_points_out_a_broken_file_and_asks_for_the_tests(name, text, 
 
 def test_agent_loop_says_nothing_about_prose(tmp_path):
     assert hook("agent-loop", "post_code.py", wrote(tmp_path / "README.md"), tmp_path) == (ALLOWED, "", "")
+
+
+def test_plugins_that_share_a_hook_have_equal_copies():
+    shared = ("_hook.py", "_commits.py", "commit_msg.py")
+    for name in shared:
+        copies = {path.read_text() for path in PLUGINS.glob(f"*/hooks/{name}")}
+        assert len(copies) == 1, name
+
+
+# --- epti
+
+
+def edit(path: Path) -> dict[str, Any]:
+    return wrote(path, "Edit", "PreToolUse")
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A repository with one commit, and neither code nor tests."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "README.md").write_text("# Sums\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "docs: begin")
+    return folder
+
+
+GOOD, BAD = "def add(a, b):\n    return a + b\n", "def add(a, b):\n    return a - b\n"
+TEST = """import unittest
+from sums import add
+
+class Add(unittest.TestCase):
+    def test_adds(self):
+        self.assertEqual(add(2, 3), 5)
+"""
+UNITTEST = f"{shlex.quote(sys.executable)} -B -m unittest -q"
+
+
+@pytest.mark.parametrize("name", ["sums.py", "src/sums.ts", "cmd/main.go", "testing.py"])
+def test_epti_blocks_code_before_the_first_test(name, project):
+    answer = hook("epti", "pre_implementation.py", edit(project / name), project)
+    assert answer.code == BLOCKED
+    assert "/epti:write-tests" in answer.err
+    (project / "test_sums.py").touch()  # an empty file is no test
+    assert hook("epti", "pre_implementation.py", edit(project / name), project).code == BLOCKED
+    (project / "test_sums.py").write_text(TEST)
+    assert hook("epti", "pre_implementation.py", edit(project / name), project) == (ALLOWED, "", "")
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "test_sums.py", "tests/helpers.py", "src/a.test.ts", "sum_test.go", "config.json"]
+)
+def test_epti_lets_tests_and_prose_be_written_first(name, project):
+    assert hook("epti", "pre_implementation.py", edit(project / name), project) == (ALLOWED, "", "")
+
+
+def test_epti_leaves_files_outside_of_the_project_alone(project, tmp_path):
+    assert hook("epti", "pre_implementation.py", edit(tmp_path / "other.py"), project).code == ALLOWED
+    assert hook("epti", "post_code.py", wrote(tmp_path / "other.py"), project) == (ALLOWED, "", "")
+
+
+def test_epti_does_not_take_tests_of_other_projects_for_tests(project):
+    (project / "node_modules/other").mkdir(parents=True)
+    (project / "node_modules/other/other.test.js").write_text("x")
+    assert hook("epti", "pre_implementation.py", edit(project / "a.js"), project).code == BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("command", "allowed"),
+    [
+        ("git add test_sums.py && git commit -m 'test: add'", True),
+        ("git add test_sums.py NOTES.md && git commit -m 'test: add'", True),
+        ("git add NOTES.md; git commit -m 'docs: note'", True),
+        ("git add -A && git commit -m 'feat: add'", False),
+        ("git add . && git commit -m 'feat: add'", False),
+        ("git add sums.py && git commit -m 'feat: add'", False),
+        ("git commit -am 'docs: more'", True),
+        ("git commit --allow-empty -m 'chore: nothing'", False),
+        ("git log", True),
+    ],
+)
+def test_epti_commits_failing_tests_alone_but_never_with_code(command, allowed, project):
+    (project / "test_sums.py").write_text(TEST)
+    (project / "sums.py").write_text(BAD)
+    (project / "NOTES.md").write_text("x")
+    (project / "README.md").write_text("# Sums and more\n")
+    answer = hook("epti", "pre_commit.py", bash(command), project, EPTI_TEST_COMMAND=UNITTEST)
+    assert answer.code == (ALLOWED if allowed else BLOCKED), answer
+    assert allowed or "AssertionError: -1 != 5" in answer.err
+
+
+def test_epti_sees_what_is_staged_already_and_paths_that_the_commit_names(project):
+    for name, text in (("test_sums.py", TEST), ("sums.py", GOOD)):
+        (project / name).write_text(text)
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "feat: add")
+    (project / "sums.py").write_text(BAD)
+    (project / "test_sums.py").write_text(TEST + "\n")
+    paths = bash("git commit -m 'test: x' test_sums.py")
+    assert hook("epti", "pre_commit.py", paths, project, EPTI_TEST_COMMAND=UNITTEST).code == ALLOWED
+    git(project, "add", "sums.py")
+    staged = bash("git commit -m 'test: x'")
+    assert hook("epti", "pre_commit.py", staged, project, EPTI_TEST_COMMAND=UNITTEST).code == BLOCKED
+    (project / "sums.py").write_text(GOOD)
+    assert hook("epti", "pre_commit.py", staged, project, EPTI_TEST_COMMAND=UNITTEST) == (ALLOWED, "", "")
+
+
+def test_epti_uses_the_command_that_the_project_names_and_believes_no_run_without_tests(project):
+    (project / "sums.py").write_text(GOOD)
+    commit = bash("git add -A && git commit -m 'feat: x'")
+    (project / ".epti-tests").write_text("false\n")
+    assert "(false)" in hook("epti", "pre_commit.py", commit, project).err
+    (project / ".epti-tests").write_text("no-such-program\n")
+    assert "cannot be started" in hook("epti", "pre_commit.py", commit, project).err
+    (project / ".epti-tests").write_text("true\n")
+    assert hook("epti", "pre_commit.py", commit, project).code == ALLOWED
+    (project / ".epti-tests").write_text(f"{UNITTEST.removesuffix(' -q')} discover\n")
+    answer = hook("epti", "pre_commit.py", commit, project)
+    assert (answer.code, "No test was found" in answer.err) == (BLOCKED, True)
+
+
+@pytest.mark.parametrize(("code", "words"), [(GOOD, "All tests pass"), (BAD, "Tests fail")])
+def test_epti_runs_the_tests_after_a_change_of_code(code, words, project):
+    (project / "test_sums.py").write_text(TEST)
+    (project / "sums.py").write_text(code)
+    answer = hook("epti", "post_code.py", wrote(project / "sums.py"), project)
+    assert answer.code == ALLOWED
+    assert words in answer.remark
+    assert not list(project.rglob("__pycache__"))
+    assert "verify-fail" in hook("epti", "post_code.py", wrote(project / "test_sums.py"), project).remark
+    assert hook("epti", "post_code.py", wrote(project / "README.md"), project) == (ALLOWED, "", "")

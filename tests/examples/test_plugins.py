@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,12 +26,15 @@ pytestmark = pytest.mark.skipif(
     bundled_cli() is None, reason="needs the Claude Code CLI: pip install 'soundstage[claude]'"
 )
 
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `python3` is the one that runs the tests
 PLUGINS = Path(__file__).resolve().parents[2] / "examples" / "plugins"
 COMMANDS = {
     "agent-loop": ["explore", "plan", "code", "commit"],
+    "epti": ["write-tests", "verify-fail", "commit-tests", "implement", "iterate", "commit-code"],
 }
 EVENTS = {
     "agent-loop": {"PreToolUse", "PostToolUse"},
+    "epti": {"PreToolUse", "PostToolUse"},
 }
 
 
@@ -55,7 +59,9 @@ def play(body: Callable[[Stage], Awaitable[None]], *plugins: str, **options: Any
         script = Script()
         server, workspace = ModelServer(ScriptedModel(script), journal), Workspace(journal)
         folders = [PLUGINS / plugin for plugin in plugins]
-        claude = ClaudeCode(journal, server, workspace, plugin_dirs=folders, **options)
+        claude = ClaudeCode(
+            journal, server, workspace, plugin_dirs=folders, environment={"PATH": PATH}, **options
+        )
         supervisor = Supervisor((server, workspace, claude), clock=journal.clock)
         await supervisor.start()
         try:
@@ -141,6 +147,44 @@ def test_agent_loop_blocks_a_commit_until_there_are_a_plan_and_a_conventional_me
         ]
         assert [commit.subject for commit in workspace.commits()] == ["fix: x is 2", "first"]
         codes = [event.exit_code for event in stage.journal.events(HookFired) if event.exit_code]
-        assert codes == [2, 2, 2]  # without a plan the message is refused as well
+        assert codes == [2, 2]
 
     play(body, "agent-loop", permission_mode="acceptEdits", allowed_tools=["Bash"])
+
+
+def test_epti_refuses_code_before_tests_and_a_commit_on_red():
+    test = "from sums import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
+
+    async def body(stage: Stage) -> None:
+        script, workspace = stage.script, stage.workspace
+        workspace.write("README.md", "sums")
+        workspace.git()
+        workspace.commit("first")
+        root = workspace.root
+        right, wrong = (f"def add(a, b):\n    return a {sign} b\n" for sign in "+-")
+        code = call("Write", file_path=str(root / "sums.py"), content=wrong)
+        fixed = call("Edit", file_path=str(root / "sums.py"), old_string=wrong, new_string=right)
+        tests = call("Write", file_path=str(root / "test_sums.py"), content=test)
+        commit = bash("git add -A && git commit -qm 'feat: sums' && git log -1 --format=%s")
+        script.on(user="epti:implement", iteration=1).reply(tool_calls=[code])
+        script.on(tool_result="would be code without a test").reply(tool_calls=[tests])
+        script.on(tool_result="test_sums.py").reply(tool_calls=[code])
+        script.on(tool_result="sums.py", times=1).reply(tool_calls=[commit])
+        script.on(tool_result="assert -1 == 5", priority=1, times=1).reply(tool_calls=[fixed])
+        script.on(tool_result="has been updated", priority=2).reply(tool_calls=[commit])
+        script.on(tool_result="/^feat: sums/m", priority=3).reply("done")
+        turn = await stage.claude.prompt("/epti:implement", within=50)
+        assert (turn.text, turn.is_error) == ("done", False)
+        assert [(use.name, use.is_error) for use in turn.tool_uses] == [
+            ("Write", True),
+            ("Write", False),
+            ("Write", False),
+            ("Bash", True),
+            ("Edit", False),
+            ("Bash", False),
+        ]
+        remarks = [event.output for event in stage.journal.events(HookFired) if event.event == "PostToolUse"]
+        assert ["Tests fail" in remarks[1], "All tests pass" in remarks[2]] == [True, True]
+        assert workspace.commits()[0].files == ("sums.py", "test_sums.py")
+
+    play(body, "epti", permission_mode="acceptEdits", allowed_tools=["Bash"])
