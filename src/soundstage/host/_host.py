@@ -7,7 +7,6 @@ noted on the error that the test itself raised, which always wins.
 
 from __future__ import annotations
 
-import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from soundstage.errors import InvalidStateError
 from soundstage.host._checks import check_end
 from soundstage.host._llm import ModelSide
 from soundstage.journal import Event, Journal, RunFinished, RunStarted
-from soundstage.lifecycle import Daemon, Supervisor, TaskDaemon
+from soundstage.lifecycle import Daemon, ScratchFolder, Supervisor, TaskDaemon
 from soundstage.models import Model, ScriptedModel
 from soundstage.trace import Trace, build_trace
 from soundstage.wire import ModelServer
@@ -70,7 +69,7 @@ class Host:
         self.entries: Sequence[type[Event]] = (Event,)
         self._begun = len(journal)  # what a file holds already belongs to earlier runs
         self._supervisor: Supervisor | None = None
-        self._data_dir: tempfile.TemporaryDirectory[str] | None = None
+        self._data_dir: ScratchFolder | None = None
 
     @property
     def clock(self) -> Clock:
@@ -116,8 +115,8 @@ class Host:
     def data_dir(self) -> Path:
         """A folder for files of the app: made when it is asked for, removed at the end."""
         if self._data_dir is None:
-            self._data_dir = tempfile.TemporaryDirectory(prefix="soundstage-e2e-")
-        return Path(self._data_dir.name)
+            self._data_dir = ScratchFolder()
+        return self._data_dir.path
 
     @property
     def server(self) -> ModelServer:
@@ -191,7 +190,7 @@ class Host:
                 await self._supervisor.stop()
         finally:
             if self._data_dir is not None:
-                self._data_dir.cleanup()
+                self._data_dir.close()
 
     async def _end_inputs(self) -> None:
         """End what the app reads, and give it some time to come to its end by itself."""

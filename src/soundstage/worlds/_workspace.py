@@ -7,22 +7,16 @@ what changed; the app side is the folder itself, `workspace.root`. What the test
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-import stat
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from soundstage.errors import EnvironmentProblem, ExpectationError, InvalidStateError, ScriptError
 from soundstage.journal import FileChanged, Journal
-from soundstage.lifecycle import Daemon
+from soundstage.lifecycle import Daemon, ScratchFolder, remove_tree
 from soundstage.worlds._git import Commit, Git, git_environment
 from soundstage.worlds._tree import LEFT_OUT, Change, FileState, Snapshot, difference, state_of, take
 
 SHOWN: Final = 20  # files that a message lists
-TRIES: Final = 3  # times that the tree is removed, should somebody be writing to it meanwhile
 
 
 class Workspace(Daemon):
@@ -54,6 +48,7 @@ class Workspace(Daemon):
         super().__init__(name, journal)
         self._wanted = root
         self._root: Path | None = None
+        self._scratch: ScratchFolder | None = None
         self._git: Git | None = None
         self._ours = True
         self._known: dict[str, FileState] = {}
@@ -85,14 +80,17 @@ class Workspace(Daemon):
 
     def _make(self) -> Path:
         if self._wanted is None:
-            return Path(tempfile.mkdtemp(prefix="soundstage-")).resolve()
+            self._scratch = ScratchFolder("workspace")
+            return self._scratch.path
         self._ours = not self._wanted.exists()
         self._wanted.mkdir(parents=True, exist_ok=True)
         return self._wanted.resolve()
 
     async def _stop(self) -> None:
         root, self._root = self.root, None
-        if self._ours:
+        if self._scratch is not None:
+            self._scratch.close()
+        elif self._ours:
             remove_tree(root)
 
     def path(self, path: str | Path) -> Path:
@@ -219,33 +217,3 @@ class Workspace(Daemon):
     def environment(self) -> dict[str, str]:
         """Variables for an agent that works here: git without the machine's settings, on a fixed date."""
         return git_environment(self.root)
-
-
-def remove_tree(root: Path) -> None:
-    """Remove a folder with all that is in it, read-only folders included.
-
-    Raises:
-        EnvironmentProblem: if something cannot be removed.
-    """
-    problem: OSError | None = None
-    for _ in range(TRIES):
-        try:
-            shutil.rmtree(root)
-        except FileNotFoundError:  # the folder is gone, or something in it was just removed by somebody else
-            pass
-        except OSError as error:
-            problem = error
-            _unlock(root)
-        if not root.exists():
-            return
-    raise EnvironmentProblem(
-        f"the folder {root} cannot be removed",
-        seen=f"{problem.filename}: {problem.strerror}" if problem is not None else "something writes to it",
-        hint="end what still uses it, then remove it by hand",
-    )
-
-
-def _unlock(root: Path) -> None:
-    for folder, _, _ in os.walk(root):  # top down: a folder is opened before its children are listed
-        with contextlib.suppress(OSError):
-            Path(folder).chmod(stat.S_IRWXU)

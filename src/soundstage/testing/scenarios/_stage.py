@@ -14,7 +14,6 @@ whatever happened in it: daemons stop, the folder goes, and what went wrong on t
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +30,7 @@ from soundstage.agents.teams import (
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.host import Host, HostBuilder
 from soundstage.journal import Journal
+from soundstage.lifecycle import ScratchFolder
 from soundstage.models import Model, Script
 from soundstage.testing.scenarios._named import scenario as named
 from soundstage.testing.scenarios._scenario import TeamScenario
@@ -79,21 +79,21 @@ class TeamStage:
         self._verifiers = verifiers
         self._builder = HostBuilder("team", seed=seed).with_script(self.script).with_model(model)
         self._host: Host | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: ScratchFolder | None = None
         self._closed = False
 
     async def __aenter__(self) -> Self:
         if self._host is not None:
             raise InvalidStateError("this stage has been used", hint="make another TeamStage")
         self._host = self._builder.build()
-        self._folder = tempfile.TemporaryDirectory(prefix="soundstage-team-")
+        self._folder = ScratchFolder()
         try:
             self.registry = AgentRegistry(self.agents, self.tools)
             await self._host.__aenter__()
             self.coordinator = ConversationCoordinator(self.journal, phases=self.phases, ids=self._host.ids)
             self.router = self._router()
         except BaseException:
-            self._folder.cleanup()
+            self._folder.close()
             raise
         return self
 
@@ -110,7 +110,7 @@ class TeamStage:
             problems.append(problem)
         try:
             if self._folder is not None:
-                self._folder.cleanup()
+                self._folder.close()
         except OSError as problem:
             problems.append(problem)
         if len(problems) == 1:
@@ -167,7 +167,7 @@ class TeamStage:
             raise InvalidStateError(
                 "the stage has not been set up", hint="async with TeamStage(...) as stage:"
             )
-        return Path(self._folder.name)
+        return self._folder.path
 
     def create(self, message: str) -> str:
         """Begin a conversation; returns its id. See `ConversationCoordinator.create`."""

@@ -1,0 +1,189 @@
+"""Folders for a run that are gone after it, however it ends.
+
+How it works. A folder's name says whose it is: the process id of its owner and when that process started, so
+that a number which the system gives out again is not mistaken for the owner. The owner also holds a lock on the
+folder (flock(2)), which the kernel takes back when the owner is dead, whatever killed it; a container that shares
+the temporary folder sees other process ids, but the same locks.
+
+A folder is removed when it is closed. What a killed owner has left is removed by the next process that makes
+one: it ends every process that was started in there (the folder is in its environment, or it is where it
+works), waits until they are gone, and then removes the folder. So nothing of a dead run outlives the next start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import select
+import shutil
+import signal
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Self
+
+from soundstage.errors import EnvironmentProblem
+
+_NAME: Final = re.compile(r"soundstage-(?P<pid>\d+)-(?P<start>\d+)-\w+")
+TRIES: Final = 3  # times that a folder is removed, should somebody be writing to it meanwhile
+_ENDING: Final = 10.0  # seconds that the kernel may take to end what has been killed
+_PROC: Final = Path("/proc")
+_swept: set[Path] = set()
+
+
+class ScratchFolder:
+    """A folder of this process for temporary files, empty at first.
+
+    Args:
+        name: a folder in it, made as well, which `path` then is; nothing but its contents is in the way there.
+
+    Example:
+        >>> with ScratchFolder() as folder:
+        ...     _ = (folder.path / "notes.txt").write_text("hello")
+        >>> folder.path.exists()
+        False
+    """
+
+    def __init__(self, name: str = "") -> None:
+        parent = Path(tempfile.gettempdir())
+        if parent not in _swept:
+            _swept.add(parent)
+            sweep(parent)
+        prefix = f"soundstage-{os.getpid()}-{started_at(os.getpid())}-"
+        self._root = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)).resolve()
+        self._lock = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.path = self._root / name
+        self.path.mkdir(exist_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the folder and what is in it. Harmless when repeated."""
+        if self._lock >= 0:
+            remove_tree(self._root)
+            os.close(self._lock)
+            self._lock = -1
+
+
+def remove_tree(root: Path) -> None:
+    """Remove a folder with all that is in it, read-only folders included.
+
+    Raises:
+        EnvironmentProblem: if something cannot be removed.
+    """
+    problem: OSError | None = None
+    for _ in range(TRIES):
+        try:
+            shutil.rmtree(root)
+        except FileNotFoundError:  # the folder is gone, or something in it was just removed by somebody else
+            pass
+        except OSError as error:
+            problem = error
+            _unlock(root)
+        if not root.exists():
+            return
+    raise EnvironmentProblem(
+        f"the folder {root} cannot be removed",
+        seen=f"{problem.filename}: {problem.strerror}" if problem is not None else "something writes to it",
+        hint="end what still uses it, then remove it by hand",
+    )
+
+
+def _unlock(root: Path) -> None:
+    for folder, _, _ in os.walk(root):  # top down: a folder is opened before its children are listed
+        with contextlib.suppress(OSError):
+            Path(folder).chmod(stat.S_IRWXU)
+
+
+def started_at(pid: int) -> int:
+    """When a process started, in the ticks of the system; 0 if it is gone, or the system does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        # Field 22 of proc(5); those after the name, which is in brackets and may hold anything, begin with 3.
+        return int((_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[19])
+    return 0
+
+
+def sweep(parent: Path) -> list[Path]:
+    """Remove the folders of owners that are dead, with all processes in them. Returns those that it removed."""
+    removed = []
+    for path in parent.glob("soundstage-*-*-*"):
+        found = _NAME.fullmatch(path.name)
+        if found and not _alive(int(found["pid"]), int(found["start"])) and _removed(path):
+            removed.append(path)
+    return removed
+
+
+def _alive(pid: int, start: int) -> bool:
+    if start:
+        return started_at(pid) == start
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _removed(path: Path) -> bool:
+    """Whether a folder was nobody's, and is gone now."""
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False  # another process was faster, or it is none of ours
+    try:
+        if os.fstat(lock).st_uid != os.geteuid():
+            return False
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _end_processes_in(path)
+        remove_tree(path)
+    except (OSError, EnvironmentProblem):
+        return False  # in use after all; the next start tries again
+    finally:
+        os.close(lock)
+    return True
+
+
+def _end_processes_in(path: Path) -> None:
+    with contextlib.ExitStack() as held:
+        waiting = select.poll()
+        killed = 0
+        for handle in _processes_in(path, held):
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                waiting.register(handle, select.POLLIN)  # readable when the process has ended: pidfd_open(2)
+                killed += 1
+        until = time.monotonic() + _ENDING
+        while killed and (ended := waiting.poll(max(until - time.monotonic(), 0) * 1000)):
+            for handle, _ in ended:
+                waiting.unregister(handle)
+                killed -= 1
+
+
+def _processes_in(path: Path, held: contextlib.ExitStack) -> Iterator[int]:
+    """Handles of the processes that were started in a folder; none where the system has no such handles."""
+    for entry in _PROC.glob("[0-9]*") if hasattr(os, "pidfd_open") else ():
+        with contextlib.suppress(OSError):
+            handle = os.pidfd_open(int(entry.name))  # first, so that the number cannot become another's
+            held.callback(os.close, handle)
+            if int(entry.name) != os.getpid() and _is_in(entry, path):
+                yield handle
+
+
+def _is_in(entry: Path, path: Path) -> bool:
+    inside = os.fsencode(path) + b"/"
+    with contextlib.suppress(OSError):
+        if any(inside in variable + b"/" for variable in (entry / "environ").read_bytes().split(b"\0")):
+            return True
+    with contextlib.suppress(OSError):
+        return (entry / "cwd").readlink().is_relative_to(path)
+    return False
