@@ -1,10 +1,20 @@
 """Drivers: real programs and agents, started for one run and gone after it."""
 
 from soundstage.drivers._command import Command
-from soundstage.drivers._isolation import Isolation
+from soundstage.drivers._isolation import Isolation, isolation_problem
 from soundstage.drivers._protocol import Driver, Session, Turn
 from soundstage.drivers._terminal import Terminal
 from soundstage.drivers._terminal_console import TerminalConsole
 from soundstage.drivers.claude_code import ClaudeCode
 
-__all__ = ["ClaudeCode", "Command", "Driver", "Isolation", "Session", "Terminal", "TerminalConsole", "Turn"]
+__all__ = [
+    "ClaudeCode",
+    "Command",
+    "Driver",
+    "Isolation",
+    "Session",
+    "Terminal",
+    "TerminalConsole",
+    "Turn",
+    "isolation_problem",
+]

@@ -72,7 +72,9 @@ class Command(Daemon):
         self._cwd = cwd
         self._stdin = stdin
         self._grace = grace
-        self._sandbox = Sandbox(journal, proxy=proxy, extra=environment, allow=allow)
+        self._sandbox = Sandbox(
+            journal, proxy=proxy, extra=environment, allow=allow, isolation=self.isolation
+        )
         self._process: Process | None = None
         self._seen = 0
 
@@ -97,6 +99,7 @@ class Command(Daemon):
                 environment=self._sandbox.environment(),
                 on_line=self._heard,
                 scratch=self._sandbox.root,
+                room=self._sandbox.room,
             )
             self._process = process
             await process.start()

@@ -4,26 +4,64 @@ With `Isolation.PROCESS` a program gets a home, a configuration and a temporary 
 afterwards, and an environment that is built from nothing: the variables below, those of a recording proxy,
 and what the caller adds. No variable of ours reaches it unless it is on the list, so no key, no proxy and no
 setting of the machine leaks into a run. It may still read the file system and open sockets by itself.
+
+With `Isolation.NETNS` it has a network of its own besides, in which the servers of its run are, and nothing else
+(`_netns.py`).
 """
 
 from __future__ import annotations
 
+import functools
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from soundstage.errors import InvalidStateError
+from soundstage.drivers._netns import Namespace
+from soundstage.drivers._room import Room
+from soundstage.errors import EnvironmentProblem, InvalidStateError
 from soundstage.journal import Journal
+from soundstage.lifecycle import LoopThread, ScratchFolder
 from soundstage.net import EgressProxy
 
 
 class Isolation(StrEnum):
-    """How far a program is kept apart. `PROCESS`: throw-away folders, a bare environment, refused egress."""
+    """How far a program is kept apart.
+
+    `PROCESS`: throw-away folders, a bare environment, a proxy that refuses and records. `NETNS`: besides, a network
+    in which there is nothing but the servers of the run; every try to leave is refused and recorded.
+    """
 
     PROCESS = "process"
+    NETNS = "netns"
+
+
+@functools.cache
+def isolation_problem(isolation: Isolation | str) -> EnvironmentProblem | None:
+    """What keeps this machine from keeping programs apart like that; `None` if nothing does.
+
+    For tests that are to be skipped where they cannot run.
+
+    Example:
+        >>> isolation_problem("process") is None
+        True
+    """
+    try:
+        if Isolation(isolation) is Isolation.NETNS:
+            with LoopThread("soundstage isolation") as beside:
+                beside.call(_try_network())
+    except EnvironmentProblem as problem:
+        return problem
+    return None
+
+
+async def _try_network() -> None:
+    with ScratchFolder() as folder:
+        room = Namespace(Journal(), folder.path / "etc")
+        await room.open()
+        await room.close()
 
 
 INHERITED: Final = (
@@ -81,6 +119,7 @@ class Sandbox:
         proxy: one that runs already; else one of its own, unless the caller's variables name a proxy.
         extra: variables that the caller adds.
         allow: names of our variables that the program may have.
+        isolation: how far it is kept apart.
     """
 
     def __init__(
@@ -90,19 +129,23 @@ class Sandbox:
         proxy: EgressProxy | None = None,
         extra: Mapping[str, str] | None = None,
         allow: Iterable[str] = (),
+        isolation: Isolation = Isolation.PROCESS,
     ) -> None:
+        self._journal = journal
+        self._isolation = Isolation(isolation)
         self._extra = dict(extra or {})
         self._allow = tuple(allow)
         self._own = EgressProxy(journal) if proxy is None and not _PROXIES & self._extra.keys() else None
         self._proxy = proxy if proxy is not None else self._own
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: ScratchFolder | None = None
+        self._room: Room | None = None
 
     @property
     def root(self) -> Path:
         """Where the folders are."""
         if self._folder is None:
             raise InvalidStateError("the throw-away folders are not there", hint="start the driver first")
-        return Path(self._folder.name).resolve()
+        return self._folder.path
 
     @property
     def home(self) -> Path:
@@ -114,14 +157,26 @@ class Sandbox:
         """The program's folder for temporary files."""
         return self.root / FOLDERS["TMPDIR"]
 
+    @property
+    def room(self) -> Room | None:
+        """What else keeps the program apart; `None` for nothing else."""
+        return self._room
+
     async def open(self) -> None:
-        """Make the folders and start the proxy."""
-        self._folder = tempfile.TemporaryDirectory(prefix="soundstage-")
+        """Make the folders, start the proxy, and make the network, if it is to be one of its own.
+
+        Raises:
+            EnvironmentProblem: if the system does not let us.
+        """
+        self._folder = ScratchFolder()
         self.home.mkdir()
         self.temporary.mkdir()
         try:
             if self._own is not None:
                 await self._own.start()
+            if self._isolation is Isolation.NETNS:
+                self._room = Namespace(self._journal, self.root / "etc")
+                await self._room.open()
         except BaseException:
             await self.close()
             raise
@@ -133,11 +188,12 @@ class Sandbox:
         return isolated(os.environ, self.root, proxy=proxy, extra=extra, allow=self._allow)
 
     async def close(self) -> None:
-        """Stop the proxy and remove the folders. Harmless when repeated."""
-        try:
-            if self._own is not None:
-                await self._own.stop()
-        finally:
+        """Let go of the network, stop the proxy and remove the folders. Harmless when repeated."""
+        async with AsyncExitStack() as last:  # runs all of it, in reverse, whatever one of them raises
             if self._folder is not None:
-                self._folder.cleanup()
-                self._folder = None
+                last.callback(self._folder.close)
+            if self._own is not None:
+                last.push_async_callback(self._own.stop)
+            if self._room is not None:
+                last.push_async_callback(self._room.close)
+        self._folder = None

@@ -14,6 +14,9 @@ sends is the number of a signal for the program's process group, and the end of 
 everything. That end comes too when the harness is killed, whatever kills it, because the kernel closes its
 sockets. Should the launcher itself be killed, the program gets SIGKILL (`PR_SET_PDEATHSIG`).
 
+If the program is to have a network of its own, the launcher has inherited descriptors of namespaces, and enters
+them first, with everything that it starts (setns(2)).
+
 When the program has exited, whatever it left running is ended. The last line to the harness has the exit code
 (negative for a signal) and the names of what was left. If nobody is there to read it, the launcher removes
 the program's throw-away folder, because nobody else will.
@@ -52,7 +55,8 @@ def main(control: int) -> None:
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     job = json.loads(_read_line(control))
-    pid, problem = _start(job)
+    problem = _enter(job.get("namespaces", ()))
+    pid, problem = _start(job) if not problem else (0, problem)
     if problem:
         _tell(control, {"failed": problem})
         return
@@ -92,6 +96,16 @@ def _remove(folder: str) -> None:
 def _prctl(option: int, value: int) -> None:
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _enter(namespaces: list[int]) -> str:
+    """Go where the program is to live; what went wrong."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for namespace in namespaces:
+        if libc.setns(namespace, 0) != 0:
+            return f"its network cannot be entered: {os.strerror(ctypes.get_errno())}"
+        os.close(namespace)
+    return ""
 
 
 def _start(job: dict[str, Any]) -> tuple[int, str]:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from soundstage.drivers._lines import LineSplitter
+from soundstage.drivers._room import Launch, Room
 from soundstage.errors import AppError, EnvironmentProblem, HarnessError, InvalidStateError
 from soundstage.journal import Journal, Noted, ProcessExited, ProcessStarted
 
@@ -53,6 +54,7 @@ class Process:
         on_line: called with each line of output as it comes.
         line_limit: bytes after which a line is cut.
         scratch: a folder to remove should our process be killed; we remove it ourselves otherwise.
+        room: what keeps it apart besides its folders and variables.
     """
 
     on_terminal = False  # whether its streams are a terminal
@@ -68,6 +70,7 @@ class Process:
         on_line: OnLine,
         line_limit: int = 1024 * 1024,
         scratch: Path | None = None,
+        room: Room | None = None,
     ) -> None:
         self.argv = tuple(argv)
         self.journal = journal
@@ -80,6 +83,7 @@ class Process:
         self._on_line = on_line
         self._line_limit = line_limit
         self._scratch = scratch
+        self._room = room
         self._errors: deque[str] = deque(maxlen=KEPT)
         self._launcher: asyncio.subprocess.Process | None = None
         self._connection: asyncio.StreamWriter | None = None
@@ -103,30 +107,35 @@ class Process:
         Raises:
             EnvironmentProblem: if it cannot be run: not found, not executable, no such folder.
         """
+        launch = Launch(self.argv, self.cwd, self._environment)
+        if self._room is not None:
+            launch = await self._room.enter(launch)
         ours, theirs = socket.socketpair()
         try:
-            reports = await self._launch(ours, theirs)
+            reports = await self._launch(ours, theirs, launch.handles)
         except BaseException:
             ours.close()
             raise
         finally:
             theirs.close()
         try:
-            await self._hand_over(reports)
+            await self._hand_over(reports, launch)
         except BaseException:
             self.kill()
             await self._forget()
             raise
         self._life = asyncio.create_task(self._live(reports), name=f"{self.source} process")
 
-    async def _launch(self, ours: socket.socket, theirs: socket.socket) -> asyncio.StreamReader:
+    async def _launch(
+        self, ours: socket.socket, theirs: socket.socket, handles: Sequence[int]
+    ) -> asyncio.StreamReader:
         needed = {name: os.environ[name] for name in _LAUNCHER_NEEDS if name in os.environ}
         self._launcher = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", str(LAUNCHER), str(theirs.fileno())),
             stdin=self._stream(),
             stdout=self._stream(),
             stderr=self._stream(),
-            pass_fds=(theirs.fileno(),),
+            pass_fds=(theirs.fileno(), *handles),
             start_new_session=True,  # Ctrl-C in a terminal is for us: we end the program in order
             env=needed,
         )
@@ -147,14 +156,15 @@ class Process:
         assert self._launcher.stderr is not None
         return [self._read("stdout", self._launcher.stdout), self._read("stderr", self._launcher.stderr)]
 
-    async def _hand_over(self, reports: asyncio.StreamReader) -> None:
+    async def _hand_over(self, reports: asyncio.StreamReader, launch: Launch) -> None:
         assert self._connection is not None
         job = {
-            "argv": self.argv,
-            "cwd": str(self.cwd),
-            "env": self._environment,
+            "argv": launch.argv,
+            "cwd": str(launch.cwd),
+            "env": launch.environment,
             "scratch": str(self._scratch or ""),
             "terminal": self.on_terminal,
+            "namespaces": launch.handles,
         }
         self._connection.write(json.dumps(job).encode() + b"\n")
         report = await _report(reports)
@@ -190,6 +200,8 @@ class Process:
         return self.code
 
     def _tell_exit(self, report: dict[str, Any]) -> None:
+        if self._room is not None:
+            self._room.read()  # its last tries come before its exit
         if report.get("left"):
             note = Noted(
                 text="the program left processes behind; they were ended", data={"names": report["left"]}

@@ -99,7 +99,9 @@ class Terminal(Daemon):
         self._grace = grace
         self._echo = echo
         self._on_output = on_output
-        self._sandbox = Sandbox(journal, proxy=proxy, extra=environment, allow=allow)
+        self._sandbox = Sandbox(
+            journal, proxy=proxy, extra=environment, allow=allow, isolation=self.isolation
+        )
         self._log = ScreenLog(journal, name)
         self._pty: Pty | None = None
         self._process: PtyProcess | None = None
@@ -120,6 +122,7 @@ class Terminal(Daemon):
                 cwd=self._cwd if self._cwd is not None else self._sandbox.home,
                 environment=self._sandbox.environment(ENVIRONMENT),
                 scratch=self._sandbox.root,
+                room=self._sandbox.room,
                 pty=self._pty,
                 read=self._read,
             )

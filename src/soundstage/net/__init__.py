@@ -1,6 +1,7 @@
 """The only listening sockets: a loopback HTTP and WebSocket server, and a proxy that lets nothing out."""
 
 from soundstage.net._egress import EgressProxy
+from soundstage.net._listeners import Listener, listeners_of
 from soundstage.net._server import LOOPBACK, Exchange, Handler, HttpRequest, HttpServer
 from soundstage.net._websocket import WebSocket, WebSocketClosed, WebSocketHandler
 
@@ -11,7 +12,9 @@ __all__ = [
     "Handler",
     "HttpRequest",
     "HttpServer",
+    "Listener",
     "WebSocket",
     "WebSocketClosed",
     "WebSocketHandler",
+    "listeners_of",
 ]

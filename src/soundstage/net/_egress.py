@@ -7,8 +7,8 @@ absolute URL; both name where the program wanted to go. The answer is 403 with a
 `EgressTried` in the journal. No name is looked up and nothing is forwarded, ever.
 
 What it guards. A program that ignores the variables and opens its own socket is neither seen nor stopped
-here; a network namespace is the guard for that. HTTP libraries, curl, git, pip, npm and the Claude Code CLI
-honour them. Node's own `fetch` does since Node 22.21, with `NODE_USE_ENV_PROXY`.
+here; a network namespace is the guard for that (`Isolation.NETNS`). HTTP libraries, curl, git, pip, npm and
+the Claude Code CLI honour them. Node's own `fetch` does since Node 22.21, with `NODE_USE_ENV_PROXY`.
 
 Clients may send anything. The head of a request is read up to a limit of bytes and of seconds, and what has
 come by then is judged; what is not a request is answered with 400 and noted. After the answer our side of
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ from soundstage.errors import EnvironmentProblem, InvalidStateError
 from soundstage.journal import EgressTried, Journal, Noted
 from soundstage.lifecycle import Daemon
 from soundstage.match import preview
+from soundstage.net._listeners import Listener, announce
 from soundstage.net._server import LOOPBACK
 
 MAX_HEAD: Final = 64 * 1024
@@ -85,6 +87,7 @@ class EgressProxy(Daemon):
         super().__init__(name, journal)
         self._patience = patience
         self._server: asyncio.Server | None = None
+        self._listener: Listener | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
     @property
@@ -110,8 +113,15 @@ class EgressProxy(Daemon):
                 seen=error.strerror or str(error),
                 hint="check that the loopback interface is up",
             ) from None
+        port = self._server.sockets[0].getsockname()[1]
+        self._listener = announce(self.journal, LOOPBACK, port, self._serve_also)
+
+    async def _serve_also(self, sock: socket.socket) -> asyncio.AbstractServer:
+        return await asyncio.start_server(self._accept, sock=sock, limit=MAX_HEAD)
 
     async def _stop(self) -> None:
+        if self._listener is not None:
+            self._listener.withdraw()
         if self._server is not None:
             self._server.close()
         for task in self._connections:

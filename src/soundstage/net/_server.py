@@ -30,6 +30,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal
 from soundstage.lifecycle import Daemon
+from soundstage.net._listeners import Listener, announce
 from soundstage.net._websocket import WebSocketHandler, serve_websocket
 
 LOOPBACK: Final = "127.0.0.1"
@@ -279,6 +280,7 @@ class HttpServer(Daemon):
         self._grace = grace
         self._uvicorn: Any = None
         self._socket: socket.socket | None = None
+        self._listener: Listener | None = None
 
     @property
     def port(self) -> int:
@@ -318,9 +320,23 @@ class HttpServer(Daemon):
         self._uvicorn.lifespan = config.lifespan_class(config)
         self._uvicorn.server_state.connections = _Connections()
         await self._uvicorn.startup(sockets=[self._socket])
+        self._listener = announce(self.journal, self._host, self._port, self._serve_also)
+
+    async def _serve_also(self, sock: socket.socket) -> asyncio.AbstractServer:
+        """Serve a second socket as the first one, which uvicorn serves; its connections count as ours."""
+        config, server = self._uvicorn.config, self._uvicorn
+        protocol = functools.partial(
+            config.http_protocol_class,
+            config=config,
+            server_state=server.server_state,
+            app_state=server.lifespan.state,
+        )
+        return await asyncio.get_running_loop().create_server(protocol, sock=sock)
 
     async def _stop(self) -> None:
         state = self._uvicorn.server_state
+        if self._listener is not None:
+            self._listener.withdraw()
         for server in self._uvicorn.servers:
             server.close()
         for connection in list(state.connections):

@@ -1,0 +1,222 @@
+"""A network of its own for a program: the servers of its run are in it, and nothing else.
+
+How it works. A short-lived program makes the namespaces (`_netns_setup.py`) and sends us descriptors: of the
+namespaces, which the launcher enters before it starts a program; of a listening socket for each server of the
+run, which the server then serves like its own; and of the interface to which everything else is routed. What
+comes out of that one is a packet from a program that wants to leave. We say so in the journal, with the name that
+was asked for or the address, and refuse at once (`_netns_packets.py`). No packet is ever passed on.
+
+What it guards. Every process inside, however it was started and whatever variables it ignores, has no other
+network. Files are shared, so a Unix socket that lies in the file system (of a container engine, of a desktop)
+can be reached by those who may open it.
+
+Nothing is left behind: the namespaces are held by our descriptors and by the programs inside, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from soundstage.drivers._netns_packets import Attempt, attempt_of, read_packet, refusal
+from soundstage.drivers._room import Launch
+from soundstage.errors import EnvironmentProblem, HarnessError
+from soundstage.journal import EgressTried, Journal
+from soundstage.net import Listener, listeners_of
+
+SETUP: Final = Path(__file__).with_name("_netns_setup.py")
+WITHIN: Final = 10.0  # seconds for making the namespaces
+NAME_SERVER: Final = (
+    "192.0.2.53"  # reserved for documentation (RFC 5737): nobody's, so it is asked through us
+)
+FLOWS: Final = 1024  # attempts that are remembered, so that what belongs to one is told once
+_PACKET: Final = 65536
+_AT_ONCE: Final = 256  # packets, then it is the others' turn
+_MOST_DESCRIPTORS: Final = 250  # of one message: unix(7)
+_HINTS: Final = {
+    "unshare": "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)",
+    "ids": "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0)",
+    "mount": "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0)",
+    "loopback": "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0)",
+    "tun": "load the driver (modprobe tun); a container needs the device /dev/net/tun",
+    "listen": "the program has taken the address of a server for itself",
+}
+
+
+class Made(NamedTuple):
+    """What came from the program that makes namespaces."""
+
+    answer: dict[str, Any]
+    descriptors: list[int]
+
+
+class Namespace:
+    """The network of one program, or of several that belong together.
+
+    Args:
+        journal: where `EgressTried` events go; the servers that share it are reached inside.
+        folder: a folder for the files that say how names are looked up.
+        name: how the journal calls it.
+    """
+
+    def __init__(self, journal: Journal, folder: Path, *, name: str = "egress") -> None:
+        self._journal = journal
+        self._folder = folder
+        self._name = name
+        self._handles: tuple[int, ...] = ()
+        self._outside = -1
+        self._served: dict[Listener, Callable[[], None]] = {}
+        self._flows: OrderedDict[Attempt, None] = OrderedDict()
+
+    async def open(self) -> None:
+        """Make it, with all servers of the run in it.
+
+        Raises:
+            EnvironmentProblem: if the system does not let us.
+        """
+        listeners = listeners_of(self._journal)
+        made = await _set_up({"namespaces": (), "files": self._write_files(), "listen": _places(listeners)})
+        *handles, self._outside = made.descriptors[: made.answer["made"]]
+        self._handles = tuple(handles)
+        asyncio.get_running_loop().add_reader(self._outside, self.read)
+        await self._serve(listeners, made)
+
+    async def enter(self, launch: Launch) -> Launch:
+        """Let a program be launched in here. Servers that have started meanwhile can be reached then, too.
+
+        Raises:
+            EnvironmentProblem: if a program inside has taken the address of one.
+        """
+        listeners = [one for one in listeners_of(self._journal) if one not in self._served]
+        if listeners:
+            job = {"namespaces": self._handles, "listen": _places(listeners)}
+            await self._serve(listeners, await _set_up(job, pass_fds=self._handles))
+        return launch._replace(handles=self._handles)
+
+    async def _serve(self, listeners: Sequence[Listener], made: Made) -> None:
+        sockets = [socket.socket(fileno=fd) for fd in made.descriptors[made.answer["made"] :]]
+        for listener, sock in zip(listeners, sockets, strict=True):
+            sock.setblocking(False)  # noqa: FBT003
+            self._served[listener] = await listener.listen_also(sock)
+
+    def _write_files(self) -> dict[str, str]:
+        """Which file is to be replaced by which: names are looked up in ours alone, and then asked for."""
+        host = socket.gethostname()
+        contents = {
+            "resolv.conf": f"nameserver {NAME_SERVER}\noptions timeout:2 attempts:1\n",
+            "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+            "hosts": f"127.0.0.1 localhost {host}\n::1 localhost ip6-localhost\n",
+        }
+        self._folder.mkdir()
+        for name, text in contents.items():
+            (self._folder / name).write_text(text)
+        return {f"/etc/{name}": str(self._folder / name) for name in contents}
+
+    def read(self) -> None:
+        """Put on record, and refuse, what programs have sent to the outside so far."""
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_AT_ONCE):
+                self._refuse(os.read(self._outside, _PACKET))
+
+    def _refuse(self, raw: bytes) -> None:
+        packet = read_packet(raw)
+        attempt = attempt_of(packet) if packet is not None else None
+        if attempt is not None and attempt not in self._flows:
+            self._remember(attempt)
+            tried = EgressTried(host=attempt.host, port=attempt.port, method=attempt.method)
+            self._journal.append(tried, source=self._name)
+        answer = refusal(packet) if packet is not None else None
+        if answer is not None:
+            with contextlib.suppress(OSError):  # the interface has gone with its last program
+                os.write(self._outside, answer)
+
+    def _remember(self, attempt: Attempt) -> None:
+        self._flows[attempt] = None
+        if len(self._flows) > FLOWS:
+            self._flows.popitem(last=False)
+
+    async def close(self) -> None:
+        """Let go of it; the system removes it when the last program inside has ended. Harmless when repeated."""
+        for end in self._served.values():
+            end()
+        self._served.clear()
+        if self._outside >= 0:
+            self.read()
+            asyncio.get_running_loop().remove_reader(self._outside)
+            os.close(self._outside)
+            self._outside = -1
+        for handle in self._handles:
+            os.close(handle)
+        self._handles = ()
+
+
+def _places(listeners: Sequence[Listener]) -> list[tuple[str, int]]:
+    return [(listener.host, listener.port) for listener in listeners]
+
+
+async def _set_up(job: dict[str, Any], *, pass_fds: Sequence[int] = ()) -> Made:
+    """Run the program that makes namespaces, and what it sends."""
+    if not sys.platform.startswith("linux"):
+        raise _problem(f"this is {sys.platform}", "only Linux has them")
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", str(SETUP), str(theirs.fileno())),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(theirs.fileno(), *pass_fds),
+                env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+            )
+        try:
+            async with asyncio.timeout(WITHIN):
+                return await _answer(ours, job, process)
+        except TimeoutError:
+            raise HarnessError(f"the namespaces were not made within {WITHIN:g} s") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def _answer(ours: socket.socket, job: dict[str, Any], process: asyncio.subprocess.Process) -> Made:
+    ours.setblocking(False)  # noqa: FBT003
+    ours.sendall(json.dumps(job).encode() + b"\n")
+    await _readable(ours)
+    data, descriptors, _, _ = socket.recv_fds(ours, _PACKET, _MOST_DESCRIPTORS)
+    if not data:
+        _, errors = await process.communicate()
+        raise HarnessError("making the namespaces failed", seen=errors.decode("utf-8", "replace"))
+    answer: dict[str, Any] = json.loads(data)
+    if "failed" in answer:
+        raise _problem(f"{answer['step']}: {answer['failed']}", _HINTS.get(answer["step"], ""))
+    return Made(answer, descriptors)
+
+
+async def _readable(sock: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(sock, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(sock)
+
+
+def _problem(seen: str, hint: str) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        "a program cannot have a network of its own here",
+        expected="a Linux kernel that lets this user make user and network namespaces, and has TUN devices",
+        seen=seen,
+        hint=f"{hint}; or use isolation='process'" if hint else "use isolation='process'",
+    )

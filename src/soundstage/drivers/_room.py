@@ -1,0 +1,36 @@
+"""What keeps a program apart besides its folders and its variables: a network of its own, or a container."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+
+class Launch(NamedTuple):
+    """What the launcher starts, and in which namespaces."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str]
+    handles: tuple[int, ...] = ()
+
+
+class Room(Protocol):
+    """Where the programs of one sandbox run."""
+
+    async def open(self) -> None:
+        """Make it, with the servers of the run in it."""
+        ...
+
+    async def enter(self, launch: Launch) -> Launch:
+        """What is to be launched so that this program runs in here."""
+        ...
+
+    def read(self) -> None:
+        """Put on record what programs have tried so far."""
+        ...
+
+    async def close(self) -> None:
+        """Remove it. Harmless when repeated."""
+        ...
