@@ -14,9 +14,8 @@ The words of a request are what the user said last, those of a reply its text.
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from soundstage.errors import MatchError
@@ -61,7 +60,7 @@ def _class_called(name: str) -> type[Event]:
     if found is None and load_home(name):
         found = event_types().get(name)
     if found is None:
-        near = difflib.get_close_matches(name, _known_names(), n=3)
+        near = _close_matches(name, _known_names(), n=3)
         raise MatchError(
             f"no event class is called {name!r}",
             expected="one of " + ", ".join(sorted(event_types())),
@@ -155,7 +154,7 @@ def _refuse_class_names(text: str) -> None:
     known = _known_names()
     near = [text] if text in known else []
     if not near and _LIKE_A_CLASS.fullmatch(text):
-        near = difflib.get_close_matches(text, known, n=1, cutoff=_SPELT_ALIKE)
+        near = _close_matches(text, known, n=1, cutoff=_SPELT_ALIKE)
     if near:
         words = f"{{'text': {text!r}}}"
         raise _unwaitable(
@@ -190,3 +189,9 @@ class Says(Matcher):
 
     def describe(self) -> str:
         return self.part.describe()
+
+
+def _close_matches(text: str, known: Iterable[str], *, n: int, cutoff: float = 0.6) -> list[str]:
+    import difflib  # for mistakes only
+
+    return difflib.get_close_matches(text, list(known), n=n, cutoff=cutoff)
