@@ -38,6 +38,12 @@ _MODULES: Final[dict[str, tuple[str, ...]]] = {
         "PlanMade",
         "TaskSkipped",
     ),
+    "soundstage.drivers.claude_code._events": (
+        "PluginManaged",
+        "SubagentFinished",
+        "SubagentStarted",
+        "TranscriptKept",
+    ),
     "soundstage.otel._events": (
         "SpanMatched",
         "SpanReceived",

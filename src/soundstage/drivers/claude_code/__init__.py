@@ -1,6 +1,13 @@
 """Claude Code: the real CLI, started hermetically, prompted turn by turn."""
 
+from soundstage.drivers.claude_code._agents import AgentCalls, Subagent, guidance_of
 from soundstage.drivers.claude_code._binary import TESTED_VERSION, bundled_cli, find_cli
+from soundstage.drivers.claude_code._callbacks import (
+    HOOK_EVENTS,
+    HookCallback,
+    PermissionAsked,
+    deny,
+)
 from soundstage.drivers.claude_code._commands import (
     Expansion,
     SlashCommand,
@@ -8,8 +15,16 @@ from soundstage.drivers.claude_code._commands import (
     expansions,
     same_command,
 )
+from soundstage.drivers.claude_code._decisions import Decision
 from soundstage.drivers.claude_code._driver import ClaudeCode
-from soundstage.drivers.claude_code._events import PluginManaged
+from soundstage.drivers.claude_code._events import (
+    PluginManaged,
+    SubagentFinished,
+    SubagentStarted,
+    TranscriptKept,
+)
+from soundstage.drivers.claude_code._hook_runs import Hooks
+from soundstage.drivers.claude_code._hooks import HookRun, settings_hooks
 from soundstage.drivers.claude_code._messages import (
     ApiRetry,
     ControlResponse,
@@ -37,26 +52,41 @@ from soundstage.drivers.claude_code._plugin_types import (
     Validation,
 )
 from soundstage.drivers.claude_code._plugins import Plugins
-from soundstage.drivers.claude_code._session import ClaudeSession
+from soundstage.drivers.claude_code._session import ClaudeSession, McpServer
 from soundstage.drivers.claude_code._stream import decode_line
+from soundstage.drivers.claude_code._transcript import (
+    HistoryTurn,
+    SubagentTranscript,
+    Transcript,
+    TranscriptEntry,
+)
 from soundstage.drivers.claude_code._turn import ClaudeTurn, ToolUse
 
 __all__ = [
+    "HOOK_EVENTS",
     "PERMISSION_MODES",
     "TESTED_VERSION",
+    "AgentCalls",
     "ApiRetry",
     "ClaudeCode",
     "ClaudeSession",
     "ClaudeTurn",
     "ControlResponse",
+    "Decision",
     "DeclaredServer",
     "Defect",
     "Denial",
     "Expansion",
+    "HistoryTurn",
+    "HookCallback",
     "HookResponse",
+    "HookRun",
     "HookStarted",
+    "Hooks",
     "Init",
     "Marketplace",
+    "McpServer",
+    "PermissionAsked",
     "PermissionDenied",
     "Plugin",
     "PluginError",
@@ -68,16 +98,26 @@ __all__ = [
     "SessionOptions",
     "SlashCommand",
     "StreamMessage",
+    "Subagent",
+    "SubagentFinished",
+    "SubagentStarted",
+    "SubagentTranscript",
     "System",
     "TaskChanged",
     "Told",
     "ToolUse",
+    "Transcript",
+    "TranscriptEntry",
+    "TranscriptKept",
     "Unknown",
     "Validation",
     "bundled_cli",
     "decode_line",
+    "deny",
     "expand_command",
     "expansions",
     "find_cli",
+    "guidance_of",
     "same_command",
+    "settings_hooks",
 ]

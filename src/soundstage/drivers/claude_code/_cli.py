@@ -59,8 +59,8 @@ class Cli:
         self.path = path
         self.journal = journal
         self.source = source
-        self._cwd = cwd
-        self._environment = dict(environment)
+        self.cwd = cwd
+        self.environment = dict(environment)
 
     async def run(self, arguments: Sequence[str], *, within: float = WITHIN) -> Output:
         """Run the CLI with these arguments and wait for its exit."""
@@ -68,8 +68,8 @@ class Cli:
             [str(self.path), *arguments],
             self.journal,
             source=self.source,
-            cwd=self._cwd,
-            environment=self._environment,
+            cwd=self.cwd,
+            environment=self.environment,
             within=within,
         )
 

@@ -18,6 +18,7 @@ from soundstage.drivers.claude_code._environment import (
     configuration,
     refuse_stray_memories,
 )
+from soundstage.drivers.claude_code._hook_runs import Hooks
 from soundstage.drivers.claude_code._options import SessionOptions, session_options
 from soundstage.drivers.claude_code._plugins import Plugins
 from soundstage.drivers.claude_code._session import CONTROL_WITHIN, WITHIN, ClaudeSession
@@ -56,6 +57,7 @@ class ClaudeCode(Daemon):
         allow: names of our variables that it gets too.
         isolation: how far it is kept apart.
         grace: seconds that it gets after its input has ended, and again after SIGTERM.
+        transcripts: a folder that gets a copy of each session's transcript at its end.
         name: how messages and the journal call it.
         options: of the session; see `SessionOptions`.
 
@@ -86,6 +88,7 @@ class ClaudeCode(Daemon):
         allow: Iterable[str] = (),
         isolation: Isolation = Isolation.PROCESS,
         grace: float = GRACE,
+        transcripts: Path | str | None = None,
         name: str = "claude-code",
         **options: Any,
     ) -> None:
@@ -94,6 +97,7 @@ class ClaudeCode(Daemon):
         self.options = session_options(SessionOptions(), options)
         self.sessions: list[ClaudeSession] = []
         self.plugins = Plugins(self._one_command)
+        self.hooks = Hooks(self._one_command, self.plugins, self.options, lambda: self.home)
         self._server = server
         self._workspace = workspace
         self._wanted_cli = cli
@@ -101,6 +105,7 @@ class ClaudeCode(Daemon):
         self._ids = ids if ids is not None else IdSource()
         self._sandbox = Sandbox(journal, proxy=proxy, extra=environment, allow=allow)
         self._grace = grace
+        self._transcripts = Path(transcripts) if transcripts is not None else None
 
     @property
     def home(self) -> Path:
@@ -142,19 +147,22 @@ class ClaudeCode(Daemon):
         first = not self.sessions
         base = self.options if first else session_options(self.options, {"session_id": ""})
         options = session_options(base, changes)
+        earlier = options.resume if not options.fork else ""
         session = ClaudeSession(
             self.journal,
             self._cli,
             options,
-            session_id=options.resume or options.session_id or self._ids.uuid(),
+            session_id=earlier or options.session_id or self._ids.uuid(),
             cwd=self._folder(),
             environment=self._environment(options),
             source=self.name if first else f"{self.name}-{len(self.sessions) + 1}",
             scratch=self._sandbox.root,
             grace=self._grace,
+            home=self.home,
+            keep=self._transcripts,
         )
-        await session.start()
         self.sessions.append(session)
+        await session.start()
         return session
 
     def _one_command(self) -> Cli:
@@ -179,6 +187,7 @@ class ClaudeCode(Daemon):
             self._sandbox.temporary,
             permission_mode=options.permission_mode,
             root=os.geteuid() == 0,
+            mcp_timeout=options.mcp_timeout,
         )
         git = {} if isinstance(self._workspace, Path) else self._workspace.environment()
         return self._sandbox.environment({**git, **own})

@@ -39,7 +39,14 @@ USER_ID: Final = "5" * 64
 _MEMORIES: Final = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md")
 
 
-def claude_environment(base_url: str, temporary: Path, *, permission_mode: str, root: bool) -> dict[str, str]:
+def claude_environment(
+    base_url: str,
+    temporary: Path,
+    *,
+    permission_mode: str,
+    root: bool,
+    mcp_timeout: float | None = None,
+) -> dict[str, str]:
     """The variables that the CLI gets besides those of every isolated program.
 
     Args:
@@ -47,6 +54,7 @@ def claude_environment(base_url: str, temporary: Path, *, permission_mode: str, 
         temporary: its folder for temporary files; else it writes below /tmp whatever TMPDIR says.
         permission_mode: how it asks for permission.
         root: whether it will run as root, where it refuses `bypassPermissions` outside of a sandbox.
+        mcp_timeout: seconds that an MCP server may take to start.
     """
     variables = {setting.name: setting.value for setting in SETTINGS}
     variables |= {
@@ -56,6 +64,8 @@ def claude_environment(base_url: str, temporary: Path, *, permission_mode: str, 
     }
     if root and permission_mode == "bypassPermissions":
         variables["IS_SANDBOX"] = "1"
+    if mcp_timeout is not None:
+        variables["MCP_TIMEOUT"] = str(round(mcp_timeout * 1000))
     return variables
 
 

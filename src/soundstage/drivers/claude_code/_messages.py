@@ -124,11 +124,12 @@ class TaskChanged(StreamMessage, frozen=True, kw_only=True):
 
 
 class PermissionDenied(StreamMessage, frozen=True, kw_only=True):
-    """A tool was not allowed to run."""
+    """A tool was not allowed to run. `decided_by` is the kind of reason: `mode`, `hook`...; empty for none."""
 
     tool: str
     call_id: str
     reason: str = ""
+    decided_by: str = ""
 
 
 class ApiRetry(StreamMessage, frozen=True, kw_only=True):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from soundstage.drivers.claude_code._callbacks import HookCallback, PermissionFunction
 from soundstage.errors import ScriptError
 
 PERMISSION_MODES: Final = (
@@ -26,6 +27,9 @@ STREAMING: Final = (
 )
 
 
+_LISTS: Final = ("allowed_tools", "disallowed_tools", "plugin_dirs", "setting_sources", "extra_args")
+
+
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a session; `ClaudeCode` takes them by name.
 
@@ -38,6 +42,17 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
         plugin_dirs: folders of plugins to load.
         session_id: a UUID; drawn from the run's ids unless given. It is the conversation id on the wire.
         resume: id of an earlier session to go on with.
+        fork: whether a resumed session gets a new id, so that the earlier one stays as it is.
+        agent: which agent answers: `demo:reviewer`, or one of `agents`; the CLI's own unless given.
+        agents: agents for this session: `{"name": {"description": ..., "prompt": ...}}`.
+        disallowed_tools: tools that are not offered at all.
+        max_budget_usd: what the session may cost; checked after each request, so it is overrun.
+        mcp_servers: MCP servers besides those of plugins: `{"name": {"command": ..., "args": [...]}}`.
+        mcp_timeout: seconds that a server may take to start; it is `failed` then.
+        setting_sources: which settings count: of `user`, `project`, `local`; all unless given. Without `user`,
+            no installed plugin is loaded.
+        hooks: hooks that are functions of the test.
+        permission: a function that decides on tools that nobody has allowed; see `PermissionAsked`.
         extra_args: more arguments, as they are.
     """
 
@@ -49,6 +64,16 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     plugin_dirs: tuple[Path | str, ...] = ()
     session_id: str = ""
     resume: str = ""
+    fork: bool = False
+    agent: str = ""
+    agents: Mapping[str, Any] = {}
+    disallowed_tools: tuple[str, ...] = ()
+    max_budget_usd: float | None = None
+    mcp_servers: Mapping[str, Any] = {}
+    mcp_timeout: float | None = None
+    setting_sources: tuple[str, ...] | None = None
+    hooks: tuple[HookCallback, ...] = ()
+    permission: PermissionFunction | None = None
     extra_args: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -58,7 +83,11 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
                 expected="one of " + ", ".join(PERMISSION_MODES),
                 seen=repr(self.permission_mode),
             )
-        for name in ("allowed_tools", "plugin_dirs", "extra_args"):
+        if self.fork and not self.resume:
+            raise ScriptError(
+                "there is nothing to fork", hint="name an earlier session: resume=ID, fork=True"
+            )
+        for name in _LISTS:
             if isinstance(getattr(self, name), str):
                 raise ScriptError(
                     f"{name} is a list", seen=repr(getattr(self, name)), hint="put it in brackets"
@@ -89,21 +118,45 @@ def arguments(options: SessionOptions, session_id: str) -> list[str]:
     ['--model', 'sonnet', '--session-id', 'id']
     """
     found = list(STREAMING)
-    if options.permission_mode != "default":
-        found += ["--permission-mode", options.permission_mode]
-    if options.allowed_tools:
-        found += ["--allowedTools", *options.allowed_tools]
-    if options.model:
-        found += ["--model", options.model]
-    if options.max_turns is not None:
-        found += ["--max-turns", str(options.max_turns)]
-    if options.settings is not None:
-        found += ["--settings", _settings(options.settings)]
+    for flag, value in _flags(options):
+        if value:
+            found += [flag, *value]
+    return [*found, *_identity(options, session_id), *options.extra_args]
+
+
+def _flags(options: SessionOptions) -> Iterator[tuple[str, Sequence[str]]]:
+    """Flags with their values; those without a value are left out."""
+    mode = options.permission_mode
+    yield "--permission-mode", [mode] if mode != "default" else []
+    yield "--allowedTools", options.allowed_tools
+    yield "--disallowedTools", options.disallowed_tools
+    yield "--model", _one(options.model)
+    yield "--max-turns", _one(options.max_turns)
+    yield "--max-budget-usd", _one(options.max_budget_usd)
+    yield "--agents", [_json(options.agents)] if options.agents else []
+    yield "--agent", _one(options.agent)
+    yield "--settings", [_settings(options.settings)] if options.settings is not None else []
+    yield "--setting-sources", [] if options.setting_sources is None else [",".join(options.setting_sources)]
+    yield "--mcp-config", [_json({"mcpServers": options.mcp_servers})] if options.mcp_servers else []
+    yield "--permission-prompt-tool", ["stdio"] if options.permission is not None else []
     for folder in options.plugin_dirs:
-        found += ["--plugin-dir", str(folder)]
-    found += ["--resume", options.resume] if options.resume else ["--session-id", session_id]
-    return [*found, *options.extra_args]
+        yield "--plugin-dir", [str(folder)]
+
+
+def _identity(options: SessionOptions, session_id: str) -> list[str]:
+    if not options.resume:
+        return ["--session-id", session_id]
+    forked = ["--fork-session", "--session-id", session_id] if options.fork else []
+    return ["--resume", options.resume, *forked]
+
+
+def _one(value: str | float | None) -> list[str]:
+    return [] if value in (None, "") else [str(value)]
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _settings(settings: Mapping[str, Any] | Path | str) -> str:
-    return str(settings) if isinstance(settings, Path | str) else msgspec.json.encode(dict(settings)).decode()
+    return str(settings) if isinstance(settings, Path | str) else _json(dict(settings))

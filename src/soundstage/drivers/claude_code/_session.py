@@ -1,174 +1,69 @@
-"""One conversation with the Claude Code CLI: one process, prompt by prompt.
-
-How it works. The CLI reads JSON lines and writes JSON lines. A prompt is a line; everything that it then says
-belongs to that turn, up to a `result`. Only then may the next prompt be sent: the CLI would merge an earlier
-one into the turn that is under way. Control requests, such as `interrupt`, have ids and may be sent at any
-time. Lines are handled as they come, in the task that reads them: hooks, results and what the session
-consists of go into the journal. Tool calls and their results do not, because they are on the wire already,
-in the requests and replies of the model.
-
-A turn ends in one of five ways: with its result; with a timeout or with the cancellation of the test, which
-both end the process; with the exit of the process; or with a result that we cannot read, because the CLI is
-of another version. Nothing waits without also waiting for the exit of the process.
-"""
+"""A session of Claude Code: prompts, slash commands, MCP servers, transcript; and the session used again."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final
 
-from soundstage.drivers._process import GRACE, Process
-from soundstage.drivers.claude_code._binary import TESTED_VERSION
+import msgspec
+
 from soundstage.drivers.claude_code._commands import SlashCommand, slash_commands, unknown_command
-from soundstage.drivers.claude_code._messages import (
-    ApiRetry,
-    ControlResponse,
-    HookResponse,
-    Init,
-    Result,
-    StreamMessage,
-    Unknown,
-)
-from soundstage.drivers.claude_code._notes import note_init, note_result
-from soundstage.drivers.claude_code._options import SessionOptions, arguments
-from soundstage.drivers.claude_code._stream import decode_line, encode_control, encode_prompt
-from soundstage.drivers.claude_code._turn import ClaudeTurn, describe
-from soundstage.errors import AppError, HarnessError, InvalidStateError, WaitTimeout
-from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, ModelRequested, Noted
-from soundstage.match import preview
-from soundstage.messages import ModelRequest
+from soundstage.drivers.claude_code._events import TranscriptKept
+from soundstage.drivers.claude_code._home import HomeState, changed
+from soundstage.drivers.claude_code._messages import Init
+from soundstage.drivers.claude_code._talk import CONTROL_WITHIN, WITHIN, Talk
+from soundstage.drivers.claude_code._transcript import Transcript, keep_transcript, read_transcript
+from soundstage.drivers.claude_code._turn import ClaudeTurn
+from soundstage.errors import AppError, InvalidStateError
 
-WITHIN: Final = 60.0
-CONTROL_WITHIN: Final = 10.0
-SHOWN: Final = 8  # messages that an error shows
-LINE_LIMIT: Final = 64 * 1024 * 1024  # bytes; a line may hold pictures
-T = TypeVar("T")
+__all__ = ["CONTROL_WITHIN", "WITHIN", "ClaudeSession", "McpServer"]
+
+_SAME: Final = ("permission_mode", "model", "tools", "commands", "agents", "skills", "mcp_servers", "plugins")
 
 
-class _OpenTurn:
-    """A prompt without its result yet."""
+class McpServer(msgspec.Struct, frozen=True, kw_only=True):
+    """An MCP server of a session.
 
-    def __init__(self, prompt: str, position: int) -> None:
-        self.prompt = prompt
-        self.position = position
-        self.messages: list[StreamMessage] = []
-        self.done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+    Args:
+        name: `plugin:demo:files` for the server `files` of the plugin `demo`.
+        status: `connected`, `failed`, `pending`...
+        error: why it failed.
+        tools: what it offers, by the names that it gives them.
+        version: what it says of itself.
+    """
 
-
-class ClaudeSession:
-    """A running CLI. Made by `ClaudeCode.open`; also a context manager that ends it."""
-
-    def __init__(
-        self,
-        journal: Journal,
-        cli: Path,
-        options: SessionOptions,
-        *,
-        session_id: str,
-        cwd: Path,
-        environment: Mapping[str, str],
-        source: str,
-        scratch: Path | None = None,
-        grace: float = GRACE,
-    ) -> None:
-        self.id = session_id
-        self.options = options
-        self._journal = journal
-        self._source = source
-        self._grace = grace
-        self._process = Process(
-            [str(cli), *arguments(options, session_id)],
-            journal,
-            source=source,
-            cwd=cwd,
-            environment=environment,
-            on_line=self._heard,
-            line_limit=LINE_LIMIT,
-            scratch=scratch,
-        )
-        self._turn: _OpenTurn | None = None
-        self._controls: dict[str, asyncio.Future[ControlResponse]] = {}
-        self._asked = 0
-        self._cost = 0.0
-        self._noted_init: dict[str, Any] = {}
-        self._ended = False
+    name: str
+    status: str
+    error: str = ""
+    tools: tuple[str, ...] = ()
+    version: str = ""
 
     @property
-    def pid(self) -> int:
-        """The process id of the CLI."""
-        return self._process.pid
+    def prefix(self) -> str:
+        """What the names of its tools begin with for the model: `mcp__plugin_demo_files__`."""
+        return f"mcp__{self.name.replace(':', '_')}__"
 
-    async def start(self) -> None:
-        """Start the CLI; it says nothing before the first prompt."""
-        await self._process.start()
 
-    async def __aenter__(self) -> Self:
-        return self
+class ClaudeSession(Talk):
+    """A running CLI. Made by `ClaudeCode.open`; also a context manager that ends it.
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.end()
+    Args:
+        home: the throw-away home, where the transcript is.
+        keep: a folder that gets a copy of the transcript when the session ends.
+    """
 
-    async def prompt(self, text: str, *, within: float = WITHIN) -> ClaudeTurn:
-        """Send a prompt, or a slash command, and wait for the result.
+    def __init__(self, *args: Any, home: Path, keep: Path | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._home = home
+        self._keep = keep
+        self._kept: Transcript | None = None
+        self._clean: HomeState | None = None
 
-        Args:
-            text: what to ask.
-            within: seconds for the whole turn.
-
-        Raises:
-            WaitTimeout: if it takes longer; the CLI is ended, and the message shows its last messages.
-            AppError: if the CLI exits instead; the message shows its exit code and standard error.
-            InvalidStateError: while another prompt is under way.
-        """
-        if self._turn is not None:
-            raise InvalidStateError(
-                "a turn is under way",
-                seen=preview(self._turn.prompt),
-                hint="await the first prompt, then ask again",
-            )
-        self._refuse_if_over()
-        received = MessageReceived(text=text, channel=self.id, sender="test")
-        turn = self._turn = _OpenTurn(text, self._journal.append(received, source=self._source))
-        try:
-            async with asyncio.timeout(within):
-                await self._process.write(encode_prompt(text))
-                result = await self._unless_exited(turn.done)
-        except TimeoutError:
-            await self._process.terminate(grace=self._grace)
-            raise self._too_late(turn, within) from None
-        except asyncio.CancelledError:
-            await self._process.killed()
-            raise
-        finally:
-            self._turn = None
-        cost, self._cost = result.total_cost_usd - self._cost, result.total_cost_usd
-        return ClaudeTurn(
-            prompt=text,
-            messages=tuple(turn.messages),
-            result=result,
-            cost_usd=max(cost, 0.0),
-            requests=self._requests_since(turn.position),
-        )
-
-    def _requests_since(self, position: int) -> tuple[ModelRequest, ...]:
-        """What the model was asked in this session, side requests left out."""
-        asked = [record.event for record in self._journal.read(position, ModelRequested)]
-        return tuple(
-            event.request
-            for event in asked
-            if isinstance(event, ModelRequested)
-            and event.request.caller.conversation == self.id
-            and event.request.purpose == "main"
-        )
+    # --- commands
 
     async def commands(self) -> tuple[SlashCommand, ...]:
         """The slash commands and skills that can be used now, with their descriptions. Asks no model."""
-        answer = await self.control("initialize", within=CONTROL_WITHIN)
+        answer = await self.control("initialize", within=WITHIN, **self._callbacks.registration())
         return slash_commands(answer.get("commands") or ())
 
     async def run_command(self, command: str, arguments: str = "", *, within: float = WITHIN) -> ClaudeTurn:
@@ -204,145 +99,98 @@ class ClaudeSession:
         answer = await self.control("reload_plugins", within=within)
         return slash_commands(answer.get("commands") or ())
 
-    def _refuse_if_over(self) -> None:
-        if self._ended:
-            raise InvalidStateError(
-                "the session has been ended", hint="open another one: resume=ID goes on with it"
-            )
-        if not self._process.alive:
-            raise self._exit_error("it has ended before this prompt")
+    async def mcp_servers(self, *, within: float = CONTROL_WITHIN) -> tuple[McpServer, ...]:
+        """The MCP servers of the session, with their tools, or why they are not connected."""
+        answer = await self.control("mcp_status", within=within)
+        return tuple(_server(item) for item in answer.get("mcpServers") or () if isinstance(item, dict))
 
-    async def _unless_exited(self, future: asyncio.Future[T]) -> T:
-        """The result of `future`, or an error when the process is over without it."""
-        over = asyncio.ensure_future(self._process.wait())
-        either: set[asyncio.Future[Any]] = {future, over}
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            over.cancel()
-        if not future.done():
-            raise self._exit_error("it exited in the middle of the turn")
-        return future.result()
+    async def set_permission_mode(self, mode: str) -> None:
+        """Change how it asks for permission, from the next tool on."""
+        await self.control("set_permission_mode", mode=mode)
 
-    def _exit_error(self, when: str) -> AppError:
-        return AppError(
-            f"Claude Code is not running: {when}",
-            expected="a running CLI",
-            seen=self._process.describe_exit(),
-            hint="look at its events in the journal; extra_args=['--debug-file', PATH] makes it log more",
-        )
+    # --- transcript
 
-    def _too_late(self, turn: _OpenTurn, within: float) -> WaitTimeout:
-        shown = [describe(message) for message in turn.messages[-SHOWN:]]
-        return WaitTimeout(
-            f"Claude Code did not finish within {within:g} s; it has been ended",
-            expected=f"a result for {preview(turn.prompt)}",
-            seen="\n".join([*(shown or ["no message at all"]), self._process.describe_exit()]),
-            hint="the journal shows whether a request was left without an answer; `within=` gives more time",
-        )
-
-    async def interrupt(self, *, within: float = CONTROL_WITHIN) -> None:
-        """Break off the turn that is under way. Its prompt returns with an error; the session goes on."""
-        await self.control("interrupt", within=within)
-
-    async def control(self, subtype: str, *, within: float = CONTROL_WITHIN, **fields: Any) -> dict[str, Any]:
-        """Send a control request and return its answer: `mcp_status`, `set_permission_mode`, `initialize`...
-
-        Raises:
-            AppError: if the CLI refuses it, or exits.
-            WaitTimeout: if it does not answer in time.
-        """
-        self._refuse_if_over()
-        self._asked += 1
-        request_id = f"control-{self._asked}"
-        self._note(f"control request: {subtype}", fields)
-        future: asyncio.Future[ControlResponse] = asyncio.get_running_loop().create_future()
-        self._controls[request_id] = future
-        try:
-            async with asyncio.timeout(within):
-                await self._process.write(encode_control(request_id, subtype, fields))
-                answer = await self._unless_exited(future)
-        except TimeoutError:
-            raise WaitTimeout(f"Claude Code did not answer {subtype!r} within {within:g} s") from None
-        finally:
-            del self._controls[request_id]
-        if answer.error:
-            raise AppError(f"Claude Code refuses the control request {subtype!r}", seen=answer.error)
-        return answer.response
+    def transcript(self) -> Transcript:
+        """What the CLI has written down so far; after the end, all of it."""
+        return self._kept if self._kept is not None else read_transcript(self._home, self.id)
 
     async def end(self) -> int:
-        """End the CLI: close its input, and be less polite if that does not help. Returns its exit code."""
-        self._ended = True
-        return await self._process.end(grace=self._grace)
+        """End the CLI: close its input, and be less polite if that does not help. Returns its exit code.
 
-    # --- what the CLI says
+        Its transcript stays readable.
+        """
+        try:
+            return await super().end()
+        finally:
+            self._keep_transcript()
 
-    def _heard(self, channel: str, line: str) -> None:
-        if channel != "stdout" or not line:
+    def _keep_transcript(self) -> None:
+        if self._kept is not None:
             return
-        message = decode_line(line)
-        if self._turn is not None:
-            self._turn.messages.append(message)
-        match message:
-            case Init():
-                self._on_init(message)
-            case HookResponse():
-                self._on_hook(message)
-            case Result():
-                self._on_result(message)
-            case ControlResponse():
-                self._on_answer(message)
-            case ApiRetry():
-                self._note("a request failed and is sent again", message.data)
-            case Unknown(problem=problem) if problem:
-                self._on_unreadable(message)
+        self._kept = read_transcript(self._home, self.id)
+        copy = keep_transcript(self._home, self.id, self._keep) if self._keep is not None else None
+        if self._kept.entries:
+            kept = TranscriptKept(
+                conversation=self.id,
+                entries=len(self._kept.entries),
+                subagents=len(self._kept.subagents),
+                path=str(copy or ""),
+            )
+            self._log.append(kept, self._process.started_at)
 
-    def _note(self, text: str, data: Mapping[str, Any]) -> None:
-        cause = self._turn.position if self._turn is not None else self._process.started_at
-        self._journal.append(Noted(text=text, data=dict(data)), source=self._source, cause=cause)
+    # --- used again
+
+    async def fresh(self, *, within: float = WITHIN) -> None:
+        """Begin a new conversation in the same process, for the next test: 50 ms instead of half a second.
+
+        The conversation, its cost, the folder of the shell and what was read are gone with `/clear`. Model and
+        permission mode are not, so they are put back. Then it is checked that the session consists of what it
+        consisted of at its first prompt, and that nothing has been left in its home.
+
+        The one trace of it: the first prompt afterwards carries three short blocks about `/clear`. Files of the
+        workspace are the test's own affair.
+
+        Raises:
+            InvalidStateError: if something is not as it was; open another session then.
+        """
+        if not self._inits:
+            self._clean = None
+            return
+        await self.control("set_permission_mode", within=within, mode=self.options.permission_mode)
+        if self._inits[-1].model != self._inits[0].model:
+            await self.control("set_model", within=within, model=self._inits[0].model)
+        await self.prompt("/clear", within=within)
+        self._refuse_leaks()
+
+    def _refuse_leaks(self) -> None:
+        first, now = self._inits[0], self._inits[-1]
+        leaks = [
+            f"{name}: {getattr(first, name)!r} became {getattr(now, name)!r}"
+            for name in _SAME
+            if getattr(first, name) != getattr(now, name)
+        ]
+        state = HomeState.of(self._home)
+        leaks += [f"its home: {path}" for path in changed(self._clean, state)]
+        if leaks:
+            raise InvalidStateError(
+                "the session is not as it was, so it cannot be used again",
+                expected="what it was at its first prompt",
+                seen="\n".join(leaks),
+                hint="end it and open another one",
+            )
 
     def _on_init(self, message: Init) -> None:
-        """Note what the session consists of; again only when it has changed."""
-        noted = note_init(message)
-        if noted != self._noted_init:
-            self._noted_init = noted
-            self._note("session", noted)
+        super()._on_init(message)
+        if self._clean is None:
+            self._clean = HomeState.of(self._home)
 
-    def _on_hook(self, message: HookResponse) -> None:
-        fired = HookFired(
-            hook=message.hook,
-            event=message.event,
-            outcome=message.outcome,
-            exit_code=message.exit_code,
-            output=message.output,
-        )
-        cause = self._turn.position if self._turn is not None else self._process.started_at
-        self._journal.append(fired, source=self._source, cause=cause)
 
-    def _on_result(self, message: Result) -> None:
-        turn = self._turn
-        self._note("result", note_result(message))
-        if turn is None or message.origin or turn.done.done():
-            return  # not an answer to a prompt; the note tells
-        sent = MessageSent(text=message.text, channel=self.id, sender=self._source)
-        self._journal.append(sent, source=self._source, cause=turn.position)
-        turn.done.set_result(message)
-
-    def _on_answer(self, message: ControlResponse) -> None:
-        future = self._controls.get(message.request_id)
-        if future is not None and not future.done():
-            future.set_result(message)
-
-    def _on_unreadable(self, message: Unknown) -> None:
-        self._note(
-            "a line that cannot be read", {"problem": message.problem, "line": preview(repr(message.data))}
-        )
-        if message.type == "result" and self._turn is not None and not self._turn.done.done():
-            self._turn.done.set_exception(
-                HarnessError(
-                    "the result of Claude Code has another shape than expected",
-                    expected=f"the fields that version {TESTED_VERSION} sends",
-                    seen=f"{message.problem} in {preview(repr(message.data), 400)}",
-                    hint="install the CLI that Soundstage was tested with: pip install 'soundstage[claude]'",
-                )
-            )
+def _server(item: dict[str, Any]) -> McpServer:
+    info = item.get("serverInfo")
+    return McpServer(
+        name=str(item.get("name", "")),
+        status=str(item.get("status", "")),
+        error=str(item.get("error") or ""),
+        tools=tuple(str(tool.get("name", "")) for tool in item.get("tools") or () if isinstance(tool, dict)),
+        version=str(info.get("version", "")) if isinstance(info, dict) else "",
+    )

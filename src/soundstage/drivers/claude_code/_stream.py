@@ -261,6 +261,7 @@ def _denied(line: _Object) -> PermissionDenied:
         tool=line.need("tool_name", str),
         call_id=line.get("tool_use_id", ""),
         reason=line.get("message", ""),
+        decided_by=line.get("decision_reason_type", ""),
     )
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from soundstage.drivers.claude_code._agents import AgentCalls, Subagent, agent_calls, subagents
 from soundstage.drivers.claude_code._commands import Expansion, expansions
+from soundstage.drivers.claude_code._decisions import Decision, decisions_of
 from soundstage.drivers.claude_code._messages import (
     ControlResponse,
     Denial,
     HookResponse,
     Init,
+    PermissionDenied,
     Result,
     Said,
     StreamMessage,
@@ -20,6 +23,7 @@ from soundstage.drivers.claude_code._messages import (
 )
 from soundstage.drivers.claude_code._plugin_decode import load_defect
 from soundstage.drivers.claude_code._plugin_types import Defect
+from soundstage.errors import ExpectationError
 from soundstage.match import preview
 from soundstage.messages import ModelRequest, Part, Text, ToolCall, ToolResult, Usage
 
@@ -106,6 +110,56 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
         """The slash command of this turn as the model server received it; `None` if there was none."""
         found = expansions(self.requests[0]) if self.requests else ()
         return found[-1] if found else None
+
+    @property
+    def callers(self) -> tuple[AgentCalls, ...]:
+        """Who asked the model in this turn, the main agent first, each with its guidance, tools and requests."""
+        return agent_calls(self.requests)
+
+    @property
+    def guidance(self) -> str:
+        """The system prompt that the main agent worked under, as the model server received it."""
+        return next((called.guidance for called in self.callers if not called.id), "")
+
+    @property
+    def subagents(self) -> tuple[Subagent, ...]:
+        """The subagents that were started in this turn, in order, those of subagents included."""
+        return subagents(self.messages, self.requests)
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What the CLI decided on the tools of this turn, and who decided."""
+        told = (message for message in self.messages if isinstance(message, Told))
+        return tuple(found for message in told for found in decisions_of(message))
+
+    def blocked_by(self, call_id: str) -> Literal["", "hook", "permission"]:
+        """Who stopped a tool call: a `hook`, or the rules of `permission`.
+
+        Empty if it ran.
+
+        Raises:
+            ExpectationError: if the turn has no such call.
+        """
+        if call_id not in [use.id for use in self.tool_uses]:
+            calls = ", ".join(f"{use.id} ({use.name})" for use in self.tool_uses) or "none"
+            raise ExpectationError("the turn has no such tool call", expected=call_id, seen=calls)
+        asked = [message for message in self.messages if isinstance(message, PermissionDenied)]
+        if any(denied.call_id == call_id and denied.decided_by == "hook" for denied in asked):
+            return "hook"  # it asked for a confirmation, which nobody can give here
+        found = [decision for decision in self.decisions if decision.call_id == call_id]
+        return found[-1].blocked_by if found else ""
+
+    @property
+    def prompt_blocked(self) -> str:
+        """Why a hook did not let the prompt through to the model; empty if none did.
+
+        Such a turn is no error, and its result says `success`.
+        """
+        outcomes = (message.data.get("prompt_submit_outcome") for message in self.messages)
+        blocked = [
+            found for found in outcomes if isinstance(found, dict) and found.get("kind") == "blocked_by_hook"
+        ]
+        return str(blocked[0].get("reason") or "blocked") if blocked else ""
 
     @property
     def plugin_defects(self) -> tuple[Defect, ...]:

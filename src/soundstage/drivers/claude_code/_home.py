@@ -1,0 +1,46 @@
+"""What is in a throw-away home, to tell whether a conversation has left something there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+# What the CLI itself writes there, for every conversation; none of it gets into another one.
+_CHURN: Final = re.compile(
+    r"\.claude\.json(\.\w+)?$"
+    r"|\.claude/(projects/[^/]+/[0-9a-f-]{36}(\.jsonl$|/)"
+    r"|backups/|sessions/|shell-snapshots/|session-env/|history\.jsonl$|file-history/|statsig/|debug/|cache/"
+    r"|tasks/[0-9a-f-]{36}/|todos/[0-9a-f-]{36}|\.last-\w+)"
+)
+
+
+class HomeState(NamedTuple):
+    """The files of a home, by path, with what is in them."""
+
+    files: dict[str, str]
+
+    @classmethod
+    def of(cls, home: Path) -> HomeState:
+        """The files that are there now, without those that the CLI writes for each conversation."""
+        found: dict[str, str] = {}
+        for path in sorted(home.rglob("*")):
+            name = path.relative_to(home).as_posix()
+            if path.is_file() and not _CHURN.match(name):
+                found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return cls(found)
+
+
+def changed(before: HomeState | None, after: HomeState) -> tuple[str, ...]:
+    """The files that are new, different or gone, each with what happened to it."""
+    old = before.files if before is not None else {}
+    return (
+        *(f"{path} is new" for path in after.files if path not in old),
+        *(
+            f"{path} is different"
+            for path in after.files
+            if old.get(path, after.files[path]) != after.files[path]
+        ),
+        *(f"{path} is gone" for path in old if path not in after.files),
+    )

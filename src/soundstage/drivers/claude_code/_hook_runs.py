@@ -1,0 +1,156 @@
+"""The hooks of a run: `claude.hooks` lists them, runs one with a payload, and reads the log of those that ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from soundstage.drivers.claude_code._cli import Cli, run_program
+from soundstage.drivers.claude_code._hooks import TIMEOUT, HookRun, hook_input, judge, settings_hooks
+from soundstage.drivers.claude_code._options import SessionOptions
+from soundstage.drivers.claude_code._plugin_types import PluginHook
+from soundstage.drivers.claude_code._plugins import Plugins
+from soundstage.errors import ScriptError, WaitTimeout
+from soundstage.journal import HookFired
+
+_ALL_SOURCES: Final = ("user", "project", "local")
+
+
+class Hooks:
+    """Lists and runs the hooks that a session would run. Got as `claude.hooks`.
+
+    Example:
+        ::
+
+            (hook,) = await claude.hooks.list("PreToolUse")
+            ran = await claude.hooks.run(hook, {"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}})
+            assert ran.blocked, ran.stderr
+    """
+
+    def __init__(
+        self, cli: Callable[[], Cli], plugins: Plugins, options: SessionOptions, home: Callable[[], Path]
+    ) -> None:
+        self._cli = cli
+        self._plugins = plugins
+        self._options = options
+        self._home = home
+
+    async def list(self, name: str = "") -> tuple[PluginHook, ...]:
+        """The hooks of settings, of enabled plugins and of the session's plugin folders.
+
+        Args:
+            name: only those of an event, `PreToolUse`, or of an event and matcher, `PreToolUse:Bash`.
+        """
+        sources = self._options.setting_sources
+        found = [hook for settings in self._settings() for hook in settings_hooks(settings)]
+        folders = self._options.plugin_dirs
+        if sources is None or "user" in sources:
+            found += await self._plugins.hooks(*folders)
+        else:
+            found += [hook for folder in folders for hook in (await self._plugins.validate(folder)).hooks]
+        return tuple(hook for hook in found if name in ("", hook.event, hook.name))
+
+    def _settings(self) -> Sequence[Mapping[str, Any]]:
+        """The settings that count, in the order of the CLI's levels."""
+        sources = self._options.setting_sources
+        counted = _ALL_SOURCES if sources is None else sources
+        project = self._cli().cwd / ".claude"
+        files = {
+            "user": self._home() / ".claude/settings.json",
+            "project": project / "settings.json",
+            "local": project / "settings.local.json",
+        }
+        found = [_settings_file(path) for source, path in files.items() if source in counted]
+        given = self._options.settings
+        if isinstance(given, Path | str):
+            found.append(_settings_text(given))
+        elif given is not None:
+            found.append(given)
+        return found
+
+    async def run(
+        self, hook: PluginHook, payload: Mapping[str, Any] | None = None, *, within: float | None = None
+    ) -> HookRun:
+        """Run a hook as the CLI would, with a payload of the test.
+
+        Args:
+            hook: one of `list`, or one made by hand.
+            payload: what the event adds to its input: `tool_name` and `tool_input` for `PreToolUse`, `prompt`
+                for `UserPromptSubmit`; see https://code.claude.com/docs/en/hooks
+            within: seconds; the hook's own limit unless given. A hook that takes longer is cancelled, as the
+                CLI does it, and then it does not block.
+
+        Raises:
+            ScriptError: for a hook that is no command.
+        """
+        if hook.type != "command" or not hook.command:
+            raise ScriptError(
+                f"the hook {hook.name} cannot be run by itself",
+                expected="a hook of type command",
+                seen=f"type {hook.type}",
+                hint="let the agent do what it is for; the model is asked what it says",
+            )
+        cli = self._cli()
+        common = {
+            "session_id": "00000000-0000-4000-8000-000000000000",
+            "transcript_path": str(self._home() / ".claude/projects/none.jsonl"),
+            "cwd": str(cli.cwd),
+            "permission_mode": self._options.permission_mode,
+        }
+        try:
+            output = await run_program(
+                ["/bin/sh", "-c", hook.command],
+                cli.journal,
+                source=cli.source,
+                cwd=cli.cwd,
+                environment={**cli.environment, **_variables(hook, cli.cwd, common["session_id"])},
+                within=within or hook.timeout or TIMEOUT,
+                stdin=hook_input(hook, payload or {}, common),
+            )
+        except WaitTimeout:
+            ran = judge(hook, None, "", "")
+        else:
+            ran = judge(hook, output.code, output.stdout, output.stderr)
+        fired = HookFired(
+            hook=hook.name,
+            event=hook.event,
+            outcome=ran.outcome,
+            exit_code=ran.exit_code,
+            output=ran.stdout + ran.stderr,
+        )
+        cli.journal.append(fired, source=cli.source)
+        return ran
+
+    def log(self, name: str = "") -> tuple[HookFired, ...]:
+        """The hooks that ran, in order, whoever started them: agents of this run, and `run`.
+
+        `SessionEnd` is missing: the CLI runs it after its last word.
+
+        Args:
+            name: only those of an event, or of an event and matcher.
+        """
+        fired = self._cli().journal.events(HookFired)
+        return tuple(hook for hook in fired if name in ("", hook.event, hook.hook))
+
+
+def _variables(hook: PluginHook, cwd: Path, session_id: str) -> dict[str, str]:
+    """What a hook finds in its environment besides that of the CLI."""
+    found = {"CLAUDE_PROJECT_DIR": str(cwd), "CLAUDE_CODE_SESSION_ID": session_id, "CLAUDECODE": "1"}
+    return found | ({"CLAUDE_PLUGIN_ROOT": hook.root} if hook.root else {})
+
+
+def _settings_file(path: Path) -> Mapping[str, Any]:
+    return _settings_text(path) if path.is_file() else {}
+
+
+def _settings_text(given: Path | str) -> Mapping[str, Any]:
+    """Settings out of a file, or out of text, as the CLI takes both."""
+    text = given if isinstance(given, str) and given.lstrip().startswith("{") else Path(given).read_text()
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return {}  # the CLI ignores it too, and says so in the session
+    return found if isinstance(found, dict) else {}
