@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -31,10 +32,19 @@ PLUGINS = Path(__file__).resolve().parents[2] / "examples" / "plugins"
 COMMANDS = {
     "agent-loop": ["explore", "plan", "code", "commit"],
     "epti": ["write-tests", "verify-fail", "commit-tests", "implement", "iterate", "commit-code"],
+    "visual-iteration": [
+        "screenshot",
+        "implement-design",
+        "iterate",
+        "visual-commit",
+        "compare",
+        "load-mock",
+    ],
 }
 EVENTS = {
     "agent-loop": {"PreToolUse", "PostToolUse"},
     "epti": {"PreToolUse", "PostToolUse"},
+    "visual-iteration": set(),
 }
 
 
@@ -188,3 +198,32 @@ def test_epti_refuses_code_before_tests_and_a_commit_on_red():
         assert workspace.commits()[0].files == ("sums.py", "test_sums.py")
 
     play(body, "epti", permission_mode="acceptEdits", allowed_tools=["Bash"])
+
+
+TOOL = "mcp__plugin_visual-iteration_browser-tools__"
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium: apt install chromium")
+def test_visual_iteration_works_with_its_browser_and_shows_nothing_of_other_machines():
+    async def body(stage: Stage) -> None:
+        script, workspace = stage.script, stage.workspace
+        workspace.write("page.html", '<body style="margin:0;background:#336699">')
+        away = call(f"{TOOL}screenshot", source="https://example.com/")
+        outside = call(f"{TOOL}load_mock", path="../mock.png")
+        here = call(f"{TOOL}screenshot", source="page.html", width=32, height=24)
+        colour = call(f"{TOOL}colour_at", x=31, y=23)
+        script.on(user="visual-iteration:screenshot", iteration=1).reply(tool_calls=[away])
+        script.on(tool_result="example.com is not this machine").reply(tool_calls=[outside])
+        script.on(tool_result="is outside of the project").reply(tool_calls=[here])
+        script.on(tool_result=".visual/page.png").reply(tool_calls=[colour])
+        script.on(tool_result="#336699").reply("pictured")
+        turn = await stage.claude.prompt("/visual-iteration:screenshot page.html", within=50)
+        assert turn.init is not None
+        assert [(server["name"], server["status"]) for server in turn.init.mcp_servers] == [
+            ("plugin:visual-iteration:browser-tools", "connected")
+        ]
+        assert (turn.text, turn.is_error) == ("pictured", False)
+        assert [use.is_error for use in turn.tool_uses] == [True, True, False, False]
+        assert (workspace.root / ".visual/page.png").is_file()
+
+    play(body, "visual-iteration")
