@@ -49,7 +49,7 @@ def test_a_message_is_one_prompt_with_its_words_and_the_answer_comes_in_its_chan
     async def body(host):
         host.llm.on(user=QUESTION).reply(SENTENCE)
         await host.discord.user("ann").says(QUESTION, channel="general")
-        await host.discord.expect_message(SENTENCE, channel="general", within=5)
+        await host.discord.expect_message(SENTENCE, channel="general")
         return said(host), host.llm.prompts
 
     assert on_discord(bot).run(body) == ([SENTENCE], [QUESTION])

@@ -21,7 +21,7 @@ from support.ways_discord import as_program, in_process, said, start_bot_alone
 def test_a_message_comes_back_in_its_channel_with_the_name_of_who_wrote_it(on_discord):
     async def body(host):
         await host.discord.user("ann").says("Hello, world!", channel="general")
-        reply = await host.discord.expect_message("Hello", channel="general", within=5)
+        reply = await host.discord.expect_message("Hello", channel="general")
         return reply.text, said(host)
 
     assert on_discord(discord_chat).run(body) == ("ann: Hello, world!", ["ann: Hello, world!"])

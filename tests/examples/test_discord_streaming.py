@@ -28,7 +28,7 @@ async def read_aloud(host, text, author="ann"):
     """What comes of a text: all messages until the one for the next text."""
     await host.discord.user(author).says(text, channel="general")
     await host.discord.user(author).says("The end.", channel="general")
-    await host.discord.expect_message("The end.", channel="general", within=10)
+    await host.discord.expect_message("The end.", channel="general")
     return said(host)[:-1]
 
 

@@ -34,7 +34,8 @@ def as_program(bot, *arguments, journal=None, variables=None, **options):
         channel = {"DISCORD_CHANNEL_ID": str(host.discord.channel("general").id)}
         return {**channel, "PYTHONPATH": str(ROOT), **(variables or {})}  # it runs in a throw-away home
 
-    return builder.with_program(argv, environment=environment, **options)
+    # a busy machine may take its time; in process, the 5 s of every expectation are enough
+    return builder.with_timeout(30).with_program(argv, environment=environment, **options)
 
 
 def start_bot_alone(bot, *arguments, **environment):
