@@ -325,3 +325,123 @@ def test_epti_runs_the_tests_after_a_change_of_code(code, words, project):
     assert not list(project.rglob("__pycache__"))
     assert "verify-fail" in hook("epti", "post_code.py", wrote(project / "test_sums.py"), project).remark
     assert hook("epti", "post_code.py", wrote(project / "README.md"), project) == (ALLOWED, "", "")
+
+
+# --- promptctl
+
+
+PROMPTCTL_EVENTS = sorted(json.loads((PLUGINS / "promptctl/hooks/hooks.json").read_text())["hooks"])
+
+
+def happened(event: str, **fields: Any) -> dict[str, Any]:
+    return {"hook_event_name": event, "session_id": "s", **fields}
+
+
+def rules(folder: Path, *entries: dict[str, str]) -> None:
+    (folder / "promptctl.json").write_text(json.dumps({"rules": entries}))
+
+
+@pytest.mark.parametrize("event", PROMPTCTL_EVENTS)
+def test_promptctl_lets_every_harmless_event_be_and_keeps_a_line_without_its_text(event, tmp_path):
+    payload = happened(event, tool_name="Bash", tool_input={"command": "ls words"}, prompt="words")
+    data = tmp_path / "data"
+    assert hook("promptctl", "dispatch.py", payload, tmp_path, CLAUDE_PLUGIN_DATA=str(data)) == (
+        ALLOWED,
+        "",
+        "",
+    )
+    kept = (data / "events.jsonl").read_text()
+    named = ["note-subagents"] if event == "SubagentStop" else []
+    assert json.loads(kept) == {"event": event, "session": "s", "tool": "Bash", "rules": named}
+
+
+def test_promptctl_covers_the_nine_events():
+    assert len(PROMPTCTL_EVENTS) == 9
+
+
+@pytest.mark.parametrize(
+    ("prompt", "blocked"),
+    [
+        ("use sk-abcdefghijklmnopqrstuv", True),
+        ("-----BEGIN RSA PRIVATE KEY-----\nx", True),
+        ("key AKIAABCDEFGHIJKLMNOP", True),
+        ("the task-list is in sk-8", False),
+        ("read OPENAI_API_KEY from the environment", False),
+    ],
+)
+def test_promptctl_blocks_prompts_with_keys(prompt, blocked, tmp_path):
+    answer = hook("promptctl", "dispatch.py", happened("UserPromptSubmit", prompt=prompt), tmp_path)
+    assert answer.code == (BLOCKED if blocked else ALLOWED)
+    assert ("no-keys-in-prompts" in answer.err) is blocked
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "rule"),
+    [
+        ("Bash", {"command": "rm -rf /"}, "no-wide-deletion"),
+        ("Bash", {"command": "cd x && rm -r -f ~/"}, "no-wide-deletion"),
+        ("Bash", {"command": 'rm -rf "$HOME"'}, "no-wide-deletion"),
+        ("Bash", {"command": "rm -rf /tmp/build"}, ""),
+        ("Bash", {"command": "rm -rf ./build"}, ""),
+        ("Bash", {"command": "git push --force origin main"}, "no-forced-push"),
+        ("Bash", {"command": "git -C x push -uf"}, "no-forced-push"),
+        ("Bash", {"command": "git push --force-with-lease"}, ""),
+        ("Bash", {"command": "git push origin fix-f"}, ""),
+        ("Read", {"file_path": "/p/.env"}, "no-secrets-read"),
+        ("Read", {"file_path": "/p/.env.production"}, "no-secrets-read"),
+        ("Read", {"file_path": "/p/.env.example"}, ""),
+        ("Read", {"file_path": "/p/environment.py"}, ""),
+        ("Bash", {"command": "cat ~/.ssh/id_rsa"}, "no-secrets-read"),
+        ("Grep", {"pattern": ".env"}, ""),
+    ],
+)
+def test_promptctl_blocks_the_tools_that_its_own_rules_name(tool, given, rule, tmp_path):
+    answer = hook(
+        "promptctl", "dispatch.py", happened("PreToolUse", tool_name=tool, tool_input=given), tmp_path
+    )
+    assert answer.code == (BLOCKED if rule else ALLOWED), answer
+    assert rule in answer.err
+
+
+def test_a_project_adds_replaces_and_switches_off_rules(tmp_path):
+    rules(
+        tmp_path,
+        {"name": "english", "on": "UserPromptSubmit", "action": "add", "message": "Answer in English."},
+        {"name": "no-forced-push", "on": "PreToolUse", "action": "off"},
+        {"name": "stay", "on": "Stop", "pattern": "^TODO", "action": "block", "message": "Not done."},
+    )
+    assert hook("promptctl", "dispatch.py", happened("UserPromptSubmit", prompt="x"), tmp_path).remark == (
+        "Answer in English. [promptctl: english]"
+    )
+    push = happened("PreToolUse", tool_name="Bash", tool_input={"command": "git push -f"})
+    assert hook("promptctl", "dispatch.py", push, tmp_path).code == ALLOWED
+    stop = happened("Stop", last_assistant_message="So far:\nTODO")
+    assert hook("promptctl", "dispatch.py", stop, tmp_path).code == BLOCKED
+    assert hook("promptctl", "dispatch.py", {**stop, "stop_hook_active": True}, tmp_path).code == ALLOWED
+
+
+GOOD_RULE = {"name": "a", "on": "Stop", "action": "note"}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "Expecting"),
+        ("[]", 'it should be {"rules": [...]}'),
+        (json.dumps({"rules": [3]}), "rule 1 should be an object"),
+        (json.dumps({"rules": [GOOD_RULE, {**GOOD_RULE, "name": ""}]}), "rule 2 (without a name)"),
+        (json.dumps({"rules": [{**GOOD_RULE, "patern": "x"}]}), "unknown key 'patern'"),
+        (json.dumps({"rules": [{**GOOD_RULE, "on": "pre-commit"}]}), "not 'pre-commit'"),
+        (json.dumps({"rules": [{**GOOD_RULE, "action": "add"}]}), "is one of block, note, off, not 'add'"),
+        (json.dumps({"rules": [{**GOOD_RULE, "action": "block"}]}), "needs a message"),
+        (json.dumps({"rules": [{**GOOD_RULE, "pattern": "("}]}), "missing )"),
+    ],
+)
+def test_rules_that_cannot_be_read_block_prompts_and_tools_but_never_the_end(text, problem, tmp_path):
+    (tmp_path / "promptctl.json").write_text(text)
+    for event in ("UserPromptSubmit", "PreToolUse"):
+        answer = hook("promptctl", "dispatch.py", happened(event), tmp_path)
+        assert (answer.code, "promptctl.json" in answer.err) == (BLOCKED, True)
+        assert problem in answer.err
+    for event in ("Stop", "SessionEnd", "PostToolUse"):
+        assert hook("promptctl", "dispatch.py", happened(event), tmp_path).code == ALLOWED

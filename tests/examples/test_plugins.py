@@ -29,7 +29,8 @@ pytestmark = pytest.mark.skipif(
 
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `python3` is the one that runs the tests
 PLUGINS = Path(__file__).resolve().parents[2] / "examples" / "plugins"
-COMMANDS = {
+COMMANDS: dict[str, list[str]] = {
+    "promptctl": [],
     "agent-loop": ["explore", "plan", "code", "commit"],
     "epti": ["write-tests", "verify-fail", "commit-tests", "implement", "iterate", "commit-code"],
     "visual-iteration": [
@@ -41,10 +42,21 @@ COMMANDS = {
         "load-mock",
     ],
 }
-EVENTS = {
+EVENTS: dict[str, set[str]] = {
     "agent-loop": {"PreToolUse", "PostToolUse"},
     "epti": {"PreToolUse", "PostToolUse"},
     "visual-iteration": set(),
+    "promptctl": {
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "Notification",
+        "Stop",
+        "SubagentStop",
+        "PreCompact",
+        "SessionEnd",
+    },
 }
 
 
@@ -227,3 +239,24 @@ def test_visual_iteration_works_with_its_browser_and_shows_nothing_of_other_mach
         assert (workspace.root / ".visual/page.png").is_file()
 
     play(body, "visual-iteration")
+
+
+def test_promptctl_stops_a_prompt_with_a_key_before_the_model_sees_it_and_a_forced_push():
+    async def body(stage: Stage) -> None:
+        stage.script.on(user="publish", iteration=1).reply(tool_calls=[bash("git push --force")])
+        stage.script.on(tool_result="no-forced-push").reply("not pushed")
+        turn = await stage.claude.prompt("use sk-abcdefghijklmnopqrstuv to publish", within=40)
+        assert stage.journal.events(ModelRequested) == []
+        turn = await stage.claude.prompt("publish", within=40)
+        assert (turn.text, turn.is_error) == ("not pushed", False)
+        fired = {event.event: event.exit_code for event in stage.journal.events(HookFired)}
+        assert fired["PreToolUse"] == 2
+        assert fired["Stop"] == 0
+        (kept_in,) = stage.claude.home.rglob("events.jsonl")
+        kept = [json.loads(line) for line in kept_in.read_text().splitlines()]
+        assert [(line["event"], line["rules"]) for line in kept if line["rules"]] == [
+            ("UserPromptSubmit", ["no-keys-in-prompts"]),
+            ("PreToolUse", ["no-forced-push"]),
+        ]
+
+    play(body, "promptctl", allowed_tools=["Bash"])
