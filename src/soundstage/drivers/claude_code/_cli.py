@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from soundstage.drivers._process import GRACE, Process
+from soundstage.drivers._room import Room
 from soundstage.drivers.claude_code._binary import INSTALL, TESTED_VERSION
 from soundstage.errors import EnvironmentProblem, WaitTimeout
 from soundstage.journal import Journal
@@ -51,16 +52,25 @@ class Cli:
         source: who it is, in the journal.
         cwd: the folder that it runs in.
         environment: all of its variables.
+        room: what keeps it apart besides.
     """
 
     def __init__(
-        self, path: Path, journal: Journal, *, source: str, cwd: Path, environment: Mapping[str, str]
+        self,
+        path: Path,
+        journal: Journal,
+        *,
+        source: str,
+        cwd: Path,
+        environment: Mapping[str, str],
+        room: Room | None = None,
     ) -> None:
         self.path = path
         self.journal = journal
         self.source = source
         self.cwd = cwd
         self.environment = dict(environment)
+        self.room = room
 
     async def run(self, arguments: Sequence[str], *, within: float = WITHIN) -> Output:
         """Run the CLI with these arguments and wait for its exit."""
@@ -71,6 +81,7 @@ class Cli:
             cwd=self.cwd,
             environment=self.environment,
             within=within,
+            room=self.room,
         )
 
 
@@ -83,6 +94,7 @@ async def run_program(
     environment: Mapping[str, str],
     within: float,
     stdin: bytes = b"",
+    room: Room | None = None,
 ) -> Output:
     """Run a program to its end.
 
@@ -98,6 +110,7 @@ async def run_program(
         environment=environment,
         on_line=lambda channel, line: lines[channel].append(line),
         line_limit=64 * 1024 * 1024,
+        room=room,
     )
     await process.start()
     try:

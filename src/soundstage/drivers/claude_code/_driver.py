@@ -103,7 +103,9 @@ class ClaudeCode(Daemon):
         self._wanted_cli = cli
         self._cli: Path | None = None
         self._ids = ids if ids is not None else IdSource()
-        self._sandbox = Sandbox(journal, proxy=proxy, extra=environment, allow=allow)
+        self._sandbox = Sandbox(
+            journal, proxy=proxy, extra=environment, allow=allow, isolation=self.isolation
+        )
         self._grace = grace
         self._transcripts = Path(transcripts) if transcripts is not None else None
 
@@ -157,6 +159,7 @@ class ClaudeCode(Daemon):
             environment=self._environment(options),
             source=self.name if first else f"{self.name}-{len(self.sessions) + 1}",
             scratch=self._sandbox.root,
+            room=self._sandbox.room,
             grace=self._grace,
             home=self.home,
             keep=self._transcripts,
@@ -175,6 +178,7 @@ class ClaudeCode(Daemon):
             source=self.name,
             cwd=self._folder(),
             environment=self._environment(self.options),
+            room=self._sandbox.room,
         )
 
     def _folder(self) -> Path:

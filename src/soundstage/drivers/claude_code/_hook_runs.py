@@ -109,6 +109,7 @@ class Hooks:
                 environment={**cli.environment, **_variables(hook, cli.cwd, common["session_id"])},
                 within=within or hook.timeout or TIMEOUT,
                 stdin=hook_input(hook, payload or {}, common),
+                room=cli.room,
             )
         except WaitTimeout:
             ran = judge(hook, None, "", "")

@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from soundstage.drivers._process import GRACE, Process
+from soundstage.drivers._room import Room
 from soundstage.drivers.claude_code._binary import TESTED_VERSION
 from soundstage.drivers.claude_code._callbacks import Callbacks, HookCallback
 from soundstage.drivers.claude_code._log import SessionLog
@@ -72,6 +73,7 @@ class Talk:
         environment: Mapping[str, str],
         source: str,
         scratch: Path | None = None,
+        room: Room | None = None,
         grace: float = GRACE,
     ) -> None:
         self.id = session_id
@@ -88,6 +90,7 @@ class Talk:
             on_line=self._heard,
             line_limit=LINE_LIMIT,
             scratch=scratch,
+            room=room,
         )
         self._callbacks = Callbacks(
             options.hooks, options.permission, send=self._process.write, told=self._told_hook
