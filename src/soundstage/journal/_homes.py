@@ -59,6 +59,18 @@ _MODULES: Final[dict[str, tuple[str, ...]]] = {
         "DiscordReacted",
         "DiscordTyped",
     ),
+    "soundstage.worlds.mcp._events": (
+        "McpConnectionChanged",
+        "McpFaultChanged",
+        "McpMessageRefused",
+        "McpMismatched",
+        "McpNotified",
+        "McpProbed",
+        "McpServed",
+        "McpToolCalled",
+        "McpToolReturned",
+        "McpToolsChanged",
+    ),
     "soundstage.worlds.nostr._events": (
         "NostrAnswered",
         "NostrAuthenticated",
