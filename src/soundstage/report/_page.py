@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
-SCRIPTS: Final = ("data.js", "dom.js", "screen.js", "detail.js", "timeline.js", "events.js", "trace.js")
+SCRIPTS: Final = (
+    "data.js",
+    "dom.js",
+    "screen.js",
+    "detail.js",
+    "talk.js",
+    "timeline.js",
+    "events.js",
+    "trace.js",
+)
 
 
 def html_page(sections: Sequence[Section], *, title: str = "Soundstage trace") -> str:

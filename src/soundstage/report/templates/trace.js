@@ -10,6 +10,7 @@ function sectionOf(root) {
     const run = new Run(root);
     section = { root, run, list: new EventList(run, root) };
     if (root.querySelector(".timeline")) new Timeline(run, root);
+    if (root.querySelector(".talk")) startTalk(run, root);
     sections.set(root.id, section);
   }
   return section;
