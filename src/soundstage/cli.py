@@ -43,9 +43,11 @@ def demo(
         "soundstage-demo"
     ),
 ) -> None:
-    """Run three scenarios: a console chat, an SDK agent over the wire, the real Claude Code fixing a bug.
+    """Run six scenarios: a console chat, a team of agents, a program on a terminal, a Discord bot, an agent on an
+    SDK over the wire, the real Claude Code fixing a bug.
 
-    Shows progress, then a table and the path of an HTML page. Exit code 1 if a scenario failed.
+    Shows progress, then a table and the path of an HTML page. A scenario that needs what is not installed is
+    skipped. Exit code 1 if one failed.
     """
     from soundstage.demo import run_demo
 

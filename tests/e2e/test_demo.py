@@ -1,17 +1,21 @@
-"""The three scenarios of the demo, as tests: they pass, every time alike, and nothing leaves the machine."""
+"""The scenarios of the demo, as tests: they pass, every time alike, and nothing leaves the machine."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from soundstage.demo import run_demo
-from soundstage.demo._run import SCENARIOS, run_scenario
+from soundstage.demo._run import SCENARIOS, run_scenario, told
 from soundstage.drivers.claude_code import find_cli
 from soundstage.errors import EnvironmentProblem, ExpectationError
-from soundstage.journal import Redactor
+from soundstage.journal import Redactor, ScreenChanged, read_journal
+from soundstage.models import Script
 from soundstage.trace import build_trace, diff, normalise
 
 
@@ -26,7 +30,9 @@ def cli_is_missing():
 needs_cli = pytest.mark.skipif(
     cli_is_missing(), reason="the Claude Code CLI is not installed: soundstage[claude]"
 )
-CLAUDE = SCENARIOS[2]
+CONSOLE, TEAM, TERMINAL, DISCORD, SDK, CLAUDE = SCENARIOS
+HERE = (CONSOLE, TEAM)  # in process, on virtual time
+JOURNALS = [f"{number}.jsonl" for number in range(1, 7)]
 
 
 def run(scenario, path):
@@ -41,7 +47,7 @@ def normal(trace):
     return normalise(
         trace,
         mask={
-            r"/\S*soundstage-[a-z0-9_]+/": "<folder>",
+            r"/\S*soundstage-[a-z0-9_]+(-[a-z0-9_]+)*/": "<folder>",
             r"/Ran \d+ tests? in [0-9.]+s/": "Ran <n> in <t>",
             r"/\d{4}-\d\d-\d\d/": "<day>",
             r"/\b[0-9a-f]{7,40}\b/": "<hash>",
@@ -53,9 +59,13 @@ def normal(trace):
 def test_the_demo_passes_and_writes_its_page_and_its_journals(tmp_path, capsys):
     assert run_demo(tmp_path) is True
     shown = capsys.readouterr().out
-    assert shown.count("passed in") == 3
-    assert str(tmp_path / "demo.html") in shown
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.jsonl", "2.jsonl", "3.jsonl", "demo.html"]
+    assert shown.count("passed in") == 6
+    for number, scenario in enumerate(SCENARIOS, 1):
+        assert f"{number}/6 {scenario.title}\n" in shown
+        assert re.search(rf"^{re.escape(scenario.title)} +passed +[0-9.]+ m?s ", shown, re.MULTILINE)
+    assert shown.endswith(f"page: {tmp_path / 'demo.html'}\n")
+    assert max(map(len, shown.splitlines())) <= 132
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*JOURNALS, "demo.html"]
 
 
 @needs_cli
@@ -67,18 +77,138 @@ def test_claude_code_fixes_the_bug_ten_times_in_a_row_with_one_trace_and_contact
         assert trace.egress == ()
 
 
+@pytest.mark.parametrize("scenario", SCENARIOS[:-1], ids=lambda scenario: scenario.title)
+def test_a_scenario_without_the_cli_passes_and_contacts_no_host(scenario, tmp_path):
+    trace = run(scenario, tmp_path / "journal.jsonl")
+    assert trace.egress == ()
+    assert trace.steps  # all of them ask their model
+
+
+@pytest.mark.parametrize("scenario", HERE, ids=lambda scenario: scenario.title)
+def test_a_scenario_in_process_writes_the_same_bytes_every_time(scenario, tmp_path):
+    written = []
+    for number in range(2):
+        run(scenario, tmp_path / f"{number}.jsonl")
+        written.append((tmp_path / f"{number}.jsonl").read_bytes())
+    assert written[0] == written[1]
+
+
+def test_the_terminal_scenario_keeps_screens_with_their_colours(tmp_path):
+    run(TERMINAL, tmp_path / "journal.jsonl")
+    screens = [
+        one.event for one in read_journal(tmp_path / "journal.jsonl") if type(one.event) is ScreenChanged
+    ]
+    named = {screen.label: screen for screen in screens if screen.label}
+    assert list(named) == ["two entries are chosen", "the model has written"]
+    looks = {words for *_, words in named["the model has written"].styles}
+    assert {"red", "green", "bright-green", "bold reverse blue"} <= looks
+
+
+def test_the_bot_of_the_discord_scenario_knows_nothing_of_soundstage():
+    for name in ("discord_bot", "sdk_agent", "terminal_app"):
+        source = Path(sys.modules["soundstage.demo"].__path__[0], f"{name}.py").read_text()
+        assert not re.search(r"^\s*(from|import) (soundstage|pytest)", source, re.MULTILINE), name
+
+
 def test_a_scenario_that_fails_is_a_result_and_the_demo_says_so(tmp_path, capsys):
     async def wrong(host):
         raise ExpectationError("it is not as expected", seen="something else")
 
-    broken = SCENARIOS[0]._replace(body=wrong)
-    assert run_demo(tmp_path, scenarios=[broken]) is False
+    assert run_demo(tmp_path, scenarios=[CONSOLE._replace(body=wrong)]) is False
     shown = capsys.readouterr().out
     assert re.search(r"FAILED in [0-9.]+ s\s+it is not as expected\s+seen: something else", shown)
+    assert re.search(rf"^{CONSOLE.title} +failed ", shown, re.MULTILINE)
     assert "failed" in (tmp_path / "demo.html").read_text()
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS[:2], ids=lambda scenario: scenario.title)
-def test_a_scenario_without_the_cli_passes(scenario, tmp_path):
-    trace = run(scenario, tmp_path / "journal.jsonl")
-    assert trace.egress == ()
+@pytest.mark.parametrize("scenario", [CONSOLE, TEAM, TERMINAL, DISCORD], ids=lambda scenario: scenario.title)
+def test_a_scenario_whose_model_says_something_else_fails(scenario, tmp_path, capsys):
+    """The scenarios check what comes out: their models' words are not enough to pass."""
+
+    def setup(builder):
+        script = Script()
+        script.otherwise("I would rather not say.")
+        made = scenario.setup(builder)
+        return made.with_script(script).with_timeout(0.5)
+
+    assert run_demo(tmp_path, scenarios=[scenario._replace(setup=setup)]) is False
+    assert "FAILED" in capsys.readouterr().out
+
+
+def test_a_program_that_breaks_fails_its_scenario(tmp_path, capsys, monkeypatch):
+    """The terminal's program is real: if it cannot start, the demo says what is on the screen."""
+    from soundstage.demo import _terminal
+
+    monkeypatch.setattr(_terminal, "PROGRAM", "soundstage.nothing")
+    assert run_demo(tmp_path, scenarios=[TERMINAL]) is False
+    shown = capsys.readouterr().out
+    assert "exited and did not show what was expected" in shown
+    assert "No module named soundstage.nothing" in shown
+
+
+def test_a_scenario_that_cannot_run_here_is_skipped_with_the_reason(tmp_path, capsys):
+    lacking = DISCORD._replace(missing=lambda: "discord.py is not there: install <it>")
+    assert run_demo(tmp_path, scenarios=[CONSOLE, lacking]) is True
+    shown = capsys.readouterr().out
+    assert "    skipped: discord.py is not there: install <it>\n" in shown
+    assert re.search(rf"^{DISCORD.title} +skipped ", shown, re.MULTILINE)
+    assert "Skipped: discord.py is not there: install &lt;it&gt;" in (tmp_path / "demo.html").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.jsonl", "demo.html"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "module", "hint"),
+    [(DISCORD, "discord", "soundstage[discord]"), (SDK, "openai", "pip install openai")],
+    ids=["discord", "openai"],
+)
+def test_a_missing_extra_is_noticed_before_anything_starts(scenario, module, hint, monkeypatch):
+    assert scenario.missing() == ""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == module else name)
+    assert hint in scenario.missing()
+
+
+def test_a_missing_cli_is_noticed_before_anything_starts(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("SOUNDSTAGE_CLAUDE", raising=False)
+    assert "soundstage[claude]" in CLAUDE.missing()
+
+
+def test_the_command_exits_with_1_when_a_scenario_fails_and_runs_the_others(tmp_path):
+    """A CLI that was named and is not there is a mistake, not a reason to skip."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "soundstage.cli", "demo", "--out", tmp_path],
+        env={**os.environ, "SOUNDSTAGE_CLAUDE": "/no/such/claude"},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert re.search(r"FAILED in .*\n    the Claude Code CLI is not where it should be", ended.stdout)
+    assert ended.stdout.count("    passed in") == 5
+    assert ended.stderr == ""
+
+
+def test_a_run_that_ends_with_several_errors_tells_them_all():
+    both = ExceptionGroup("the run", [ExpectationError("one is wrong"), ValueError("so is another")])
+    assert told(both).splitlines()[1:] == ["one is wrong", "ValueError: so is another"]
+
+
+def test_the_demo_ends_well_when_nobody_reads_its_output(tmp_path):
+    """`soundstage demo | head -1`: the page is written all the same."""
+    code = (
+        "import pathlib, sys; from soundstage.demo._run import SCENARIOS, run_demo; "
+        "run_demo(pathlib.Path(sys.argv[1]), scenarios=SCENARIOS[:2])"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        program.stdout.close()
+    assert program.returncode == 0
+    assert (tmp_path / "demo.html").exists()
+
+
+@pytest.fixture(autouse=True)
+def no_colours(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")

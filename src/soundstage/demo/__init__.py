@@ -1,4 +1,4 @@
-"""`soundstage demo`: three scenarios that show what the project is for. Each is an ordinary test body."""
+"""`soundstage demo`: scenarios that show what the project is for. Each is an ordinary test body."""
 
 from soundstage.demo._run import run_demo
 

@@ -1,4 +1,4 @@
-"""Scenario 3: the real Claude Code CLI finds and fixes a bug in a git workspace.
+"""The real Claude Code CLI finds and fixes a bug in a git workspace.
 
 Nothing is simulated but the model's words: the CLI reads the file, edits it, runs the project's tests and
 commits. Each scripted answer depends on what the tool before it really returned.
@@ -6,16 +6,19 @@ commits. Each scripted answer depends on what the tool before it really returned
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from soundstage.demo._scenario import Scenario
 from soundstage.drivers import ClaudeCode
-from soundstage.errors import ExpectationError
+from soundstage.drivers.claude_code import find_cli
+from soundstage.errors import EnvironmentProblem, ExpectationError
 from soundstage.host import Host, HostBuilder
 from soundstage.models import CallSpec, Script
 from soundstage.net import EgressProxy
 from soundstage.trace import assert_no_egress, assert_text, assert_tool_calls
 
+VARIABLE: Final = "SOUNDSTAGE_CLAUDE"
 PROMPT: Final = "The tests of this project fail. Find the bug, fix it, and commit the fix."
 CALCULATOR: Final = """def add(a, b):
     return a - b
@@ -31,6 +34,15 @@ class AddTest(unittest.TestCase):
 """
 RUN_TESTS: Final = "python3 -B -m unittest -q test_calculator.py 2>&1"
 COMMIT: Final = "git commit -q -a -m 'fix: add adds' && git log -1 --format=%s"
+
+
+def missing() -> str:
+    """What has to be installed before this can run; a CLI that is named and not there is a failure instead."""
+    try:
+        find_cli(environment={"PATH": os.environ.get("PATH", os.defpath)})
+    except EnvironmentProblem as problem:
+        return "" if os.environ.get(VARIABLE) else f"{problem.summary}: {problem.hint}"
+    return ""
 
 
 def _bash(command: str, description: str) -> CallSpec:
@@ -107,4 +119,5 @@ SCENARIO = Scenario(
     "It reads, edits, runs the project's tests and commits; the model's words are scripted, the rest is real.",
     setup,
     body,
+    missing,
 )

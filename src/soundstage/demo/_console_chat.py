@@ -1,4 +1,4 @@
-"""Scenario 1: a console chat app, in process, on virtual time.
+"""A console chat app, in process, on virtual time.
 
 The app is an ordinary loop: read a line, ask the model, print the answer as it streams. The model takes its
 time (virtual seconds), fails once with a busy error, and the app retries after the pause that it was told.
@@ -30,7 +30,7 @@ async def chat(app: AppContext) -> None:
 
 
 async def _answer(app: AppContext, history: list[Message]) -> str:
-    request = ModelRequest(model="demo-model", messages=tuple(history), stream=True)
+    request = ModelRequest(model="gpt-4.1", messages=tuple(history), stream=True)
     while True:
         text = ""
         try:

@@ -11,28 +11,52 @@ from pathlib import Path
 from typing import NamedTuple
 
 from soundstage.clock import SystemClock
-from soundstage.demo import _claude_fix, _console_chat, _sdk
-from soundstage.demo._progress import progress_line
+from soundstage.demo import _claude_fix, _console_chat, _discord, _sdk, _team, _terminal
+from soundstage.demo._progress import Progress
 from soundstage.demo._scenario import Scenario
+from soundstage.errors import SoundstageError
 from soundstage.host import Host, HostBuilder
 from soundstage.journal import Record, Redactor, read_journal
 from soundstage.report import Section, SummaryRow, summary_table, write_page
 from soundstage.trace import build_trace
 
-SCENARIOS = (_console_chat.SCENARIO, _sdk.SCENARIO, _claude_fix.SCENARIO)
+SCENARIOS = (
+    _console_chat.SCENARIO,
+    _team.SCENARIO,
+    _terminal.SCENARIO,
+    _discord.SCENARIO,
+    _sdk.SCENARIO,
+    _claude_fix.SCENARIO,
+)
 
 
 class Result(NamedTuple):
-    """How a scenario went. `seconds` are the machine's; a run on virtual time has more of its own."""
+    """How a scenario went.
+
+    Args:
+        scenario: which one.
+        seconds: the machine's; a run on virtual time has more of its own.
+        error: why it failed.
+        records: its journal.
+        skipped: why it was not run.
+    """
 
     scenario: Scenario
     seconds: float
     error: Exception | None
     records: list[Record]
+    skipped: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """`passed`, `failed` or `skipped`."""
+        if self.skipped:
+            return "skipped"
+        return "passed" if self.error is None else "failed"
 
 
 def run_demo(out: Path, *, scenarios: Sequence[Scenario] = SCENARIOS) -> bool:
-    """Run all scenarios. Returns whether all passed.
+    """Run all scenarios that can run here. Returns whether none failed.
 
     Args:
         out: folder for `demo.html` and one journal a scenario; made if it is not there.
@@ -43,9 +67,7 @@ def run_demo(out: Path, *, scenarios: Sequence[Scenario] = SCENARIOS) -> bool:
     for number, scenario in enumerate(scenarios, 1):
         _say(f"{number}/{len(scenarios)} {scenario.title}")
         result = run_scenario(scenario, out / f"{number}.jsonl", redactor, say=_say)
-        _say(f"    {'passed' if result.error is None else 'FAILED'} in {result.seconds:.2f} s")
-        if result.error is not None:
-            _say("\n".join(f"    {line}" for line in str(result.error).splitlines()))
+        _say("\n".join(f"    {line}" for line in _verdict(result).splitlines()))
         results.append(result)
     page = out / "demo.html"
     write_page(page, [_section(result) for result in results], title="Soundstage demo", redactor=redactor)
@@ -60,6 +82,9 @@ def run_scenario(
 ) -> Result:
     """Run one scenario and keep its journal in `path`. A failure is a result, not an exception."""
     path.unlink(missing_ok=True)
+    missing = scenario.missing()
+    if missing:
+        return Result(scenario, 0.0, None, [], skipped=missing)
     builder = HostBuilder(scenario.title, seed=seed).with_journal(path).with_redactor(redactor)
     builder = scenario.setup(builder)
     error: Exception | None = None
@@ -74,12 +99,12 @@ def run_scenario(
 
 async def _watched(scenario: Scenario, host: Host, say: Callable[[str], None]) -> None:
     """Run the body, and show what the journal gets while it does."""
-    shown = 0
+    shown, progress = 0, Progress()
 
     def show(record: Record) -> None:
         nonlocal shown
         shown = record.position
-        line = progress_line(record)
+        line = progress.line(record)
         if line:
             say(host.journal.redactor.text(line))
 
@@ -98,24 +123,38 @@ async def _watched(scenario: Scenario, host: Host, say: Callable[[str], None]) -
             show(record)
 
 
+def _verdict(result: Result) -> str:
+    if result.skipped:
+        return f"skipped: {result.skipped}"
+    if result.error is None:
+        return f"passed in {result.seconds:.2f} s"
+    return f"FAILED in {result.seconds:.2f} s\n{told(result.error)}"
+
+
+def told(error: BaseException) -> str:
+    """An error in words, with those that it holds: a run may end with several."""
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    words = str(error) if isinstance(error, SoundstageError) else f"{type(error).__name__}: {error}"
+    return "\n".join([words, *map(told, inner)])
+
+
 def _section(result: Result) -> Section:
-    return Section(
-        title=result.scenario.title,
-        records=result.records,
-        outcome="passed" if result.error is None else "failed",
-        note=result.scenario.about,
-    )
+    note = f"{result.scenario.about} Skipped: {result.skipped}" if result.skipped else result.scenario.about
+    return Section(result.scenario.title, result.records, outcome=result.outcome, note=note)
 
 
 def _row(result: Result) -> SummaryRow:
     return SummaryRow(
         scenario=result.scenario.title,
-        outcome="passed" if result.error is None else "failed",
+        outcome=result.outcome,
         seconds=result.seconds,
         trace=build_trace(result.records),
     )
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough; the page is written all the same
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

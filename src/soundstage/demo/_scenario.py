@@ -8,6 +8,10 @@ from typing import NamedTuple
 from soundstage.host import Host, HostBuilder
 
 
+def _nothing() -> str:
+    return ""
+
+
 class Scenario(NamedTuple):
     """One scenario.
 
@@ -16,9 +20,11 @@ class Scenario(NamedTuple):
         about: what it shows, a sentence.
         setup: says what the run consists of.
         body: drives it and asserts.
+        missing: says what has to be installed before it can run, and how; nothing if all is there.
     """
 
     title: str
     about: str
     setup: Callable[[HostBuilder], HostBuilder]
     body: Callable[[Host], Awaitable[None]]
+    missing: Callable[[], str] = _nothing

@@ -1,7 +1,8 @@
-"""Scenario 2: an agent on the official OpenAI SDK, with tools and streaming, as a subprocess on the wire."""
+"""An agent on the official OpenAI SDK, with tools and streaming, as a subprocess on the wire."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from typing import Final
 
@@ -15,6 +16,12 @@ from soundstage.trace import assert_no_egress, assert_tool_calls
 
 TASK: Final = "Write an index of the folder."
 INDEX: Final = "letter.txt: a letter\nmap.txt: a map\n"
+
+
+def missing() -> str:
+    """What has to be installed before this can run."""
+    found = importlib.util.find_spec("openai") is not None
+    return "" if found else "the OpenAI SDK is not installed: pip install openai"
 
 
 def _script() -> Script:
@@ -79,4 +86,5 @@ SCENARIO = Scenario(
     "A program on the official SDK streams answers and runs tools; it knows nothing of the test.",
     setup,
     body,
+    missing,
 )

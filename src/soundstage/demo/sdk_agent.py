@@ -1,4 +1,4 @@
-"""The program of scenario 2: a small agent on the official OpenAI SDK, with tools and streaming.
+"""The program of the SDK scenario: a small agent on the official OpenAI SDK, with tools and streaming.
 
 It knows nothing of Soundstage: it reads OPENAI_BASE_URL and OPENAI_API_KEY like any such program, and runs
 against the real service just as well: `python -m soundstage.demo.sdk_agent FOLDER TASK`.
