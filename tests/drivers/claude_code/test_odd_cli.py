@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from soundstage.drivers import ClaudeCode
-from soundstage.errors import HarnessError, WaitTimeout
+from soundstage.errors import EnvironmentProblem, HarnessError, WaitTimeout
 from soundstage.journal import Journal, MessageSent, Noted
 
 RESULT = {"type": "result", "subtype": "success", "is_error": False, "session_id": "s", "result": "done"}
@@ -75,3 +75,56 @@ def test_a_cli_that_says_nothing_is_ended_in_time(tmp_path: Path) -> None:
     with pytest.raises(WaitTimeout, match="did not answer 'interrupt'"):
         (tmp_path / "second").mkdir()
         with_lines(tmp_path / "second", [], lambda claude: claude.interrupt(within=0.2))
+
+
+def test_a_cli_that_is_too_old_is_named_with_the_extra_to_install(tmp_path: Path) -> None:
+    init = {"type": "system", "subtype": "init", "session_id": "s", "claude_code_version": "1.0.44"}
+
+    async def body(claude: ClaudeCode) -> None:
+        with pytest.raises(EnvironmentProblem, match=r"version 1\.0\.44") as caught:
+            await claude.prompt("hello", within=30)
+        assert "pip install 'soundstage[claude]'" in caught.value.hint
+
+    with_lines(tmp_path, [json.dumps(init), json.dumps(RESULT)], body)
+
+
+@pytest.mark.parametrize("end", ["kill -SEGV $$", "exit 127"])
+def test_a_cli_that_crashes_before_its_first_word_is_a_problem_of_the_machine(
+    tmp_path: Path, end: str
+) -> None:
+    cli = tmp_path / "cli"
+    cli.write_text(f"#!/bin/sh\nread line\n{end}\n")
+    cli.chmod(0o755)
+    (tmp_path / "work").mkdir()
+
+    async def main() -> None:
+        claude = ClaudeCode(Journal(), "http://127.0.0.1:1", tmp_path / "work", cli=cli)
+        await claude.start()
+        try:
+            with pytest.raises(EnvironmentProblem, match="pip install"):
+                await claude.prompt("hello", within=30)
+        finally:
+            await claude.stop()
+
+    asyncio.run(main())
+
+
+def test_a_plugin_command_that_prints_no_json_is_a_problem_of_the_machine(tmp_path: Path) -> None:
+    async def body(claude: ClaudeCode) -> None:
+        with pytest.raises(EnvironmentProblem, match="does not answer as it should"):
+            await claude.plugins.list()
+
+    with_lines(tmp_path, [], body)
+
+
+def test_a_cli_that_cannot_be_run_says_so(tmp_path: Path) -> None:
+    cli = tmp_path / "cli"
+    cli.write_text("not a program")
+    cli.chmod(0o755)
+    (tmp_path / "work").mkdir()
+
+    async def main() -> None:
+        with pytest.raises(EnvironmentProblem, match="cannot be run"):
+            await ClaudeCode(Journal(), "http://127.0.0.1:1", tmp_path / "work", cli=cli).start()
+
+    asyncio.run(main())

@@ -16,6 +16,18 @@ VARIABLE: Final = "SOUNDSTAGE_CLAUDE"
 INSTALL: Final = "pip install 'soundstage[claude]'"
 
 
+def too_old(version: str) -> bool:
+    """Whether a version is older than the one that we know. One that we cannot read is not.
+
+    >>> too_old("1.0.128"), too_old(TESTED_VERSION), too_old("2.2.0"), too_old("dev")
+    (True, False, False, False)
+    """
+    numbers = [part for part in version.split(".")[:3] if part.isdecimal()]
+    if len(numbers) < len(TESTED_VERSION.split(".")):
+        return False
+    return [int(part) for part in numbers] < [int(part) for part in TESTED_VERSION.split(".")]
+
+
 def find_cli(explicit: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Path:
     """The CLI: `explicit`, else $SOUNDSTAGE_CLAUDE, else the one in claude-agent-sdk, else `claude` in PATH.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import Final, NamedTuple
 
 # What the CLI itself writes there, for every conversation; none of it gets into another one.
 _CHURN: Final = re.compile(
-    r"\.claude\.json(\.\w+)?$"
+    r"\.claude\.json(\.[\w.]+)?$"
     r"|\.claude/(projects/[^/]+/[0-9a-f-]{36}(\.jsonl$|/)"
-    r"|backups/|sessions/|shell-snapshots/|session-env/|history\.jsonl$|file-history/|statsig/|debug/|cache/"
+    r"|backups/|sessions/|shell-snapshots/|session-env/|history\.jsonl$|file-history/|statsig/|debug/|cache/|plugins/store/"
     r"|tasks/[0-9a-f-]{36}/|todos/[0-9a-f-]{36}|\.last-\w+)"
 )
 
@@ -27,8 +28,9 @@ class HomeState(NamedTuple):
         found: dict[str, str] = {}
         for path in sorted(home.rglob("*")):
             name = path.relative_to(home).as_posix()
-            if path.is_file() and not _CHURN.match(name):
-                found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            if not _CHURN.match(name) and path.is_file():
+                with contextlib.suppress(FileNotFoundError):  # the CLI removes files of its own meanwhile
+                    found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         return cls(found)
 
 

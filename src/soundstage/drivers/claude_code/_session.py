@@ -12,7 +12,12 @@ from soundstage.drivers.claude_code._events import TranscriptKept
 from soundstage.drivers.claude_code._home import HomeState, changed
 from soundstage.drivers.claude_code._messages import Init
 from soundstage.drivers.claude_code._talk import CONTROL_WITHIN, WITHIN, Talk
-from soundstage.drivers.claude_code._transcript import Transcript, keep_transcript, read_transcript
+from soundstage.drivers.claude_code._transcript import (
+    Transcript,
+    cost_so_far,
+    keep_transcript,
+    read_transcript,
+)
 from soundstage.drivers.claude_code._turn import ClaudeTurn
 from soundstage.errors import AppError, InvalidStateError
 
@@ -55,6 +60,8 @@ class ClaudeSession(Talk):
     def __init__(self, *args: Any, home: Path, keep: Path | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self._home = home
+        if self.options.resume:
+            self._cost = cost_so_far(home, self.options.resume)
         self._keep = keep
         self._kept: Transcript | None = None
         self._clean: HomeState | None = None
@@ -157,9 +164,10 @@ class ClaudeSession(Talk):
             self._clean = None
             return
         await self.control("set_permission_mode", within=within, mode=self.options.permission_mode)
+        await self.prompt("/clear", within=within)
         if self._inits[-1].model != self._inits[0].model:
             await self.control("set_model", within=within, model=self._inits[0].model)
-        await self.prompt("/clear", within=within)
+            await self.prompt("/clear", within=within)
         self._refuse_leaks()
 
     def _refuse_leaks(self) -> None:

@@ -24,7 +24,7 @@ from typing import Any, Final, Self, TypeVar
 
 from soundstage.drivers._process import GRACE, Process
 from soundstage.drivers._room import Room
-from soundstage.drivers.claude_code._binary import TESTED_VERSION
+from soundstage.drivers.claude_code._binary import INSTALL, TESTED_VERSION, too_old
 from soundstage.drivers.claude_code._callbacks import Callbacks, HookCallback
 from soundstage.drivers.claude_code._log import SessionLog
 from soundstage.drivers.claude_code._messages import (
@@ -37,7 +37,14 @@ from soundstage.drivers.claude_code._messages import (
 from soundstage.drivers.claude_code._options import SessionOptions, arguments
 from soundstage.drivers.claude_code._stream import decode_line, encode_control, encode_prompt
 from soundstage.drivers.claude_code._turn import ClaudeTurn, describe
-from soundstage.errors import AppError, HarnessError, InvalidStateError, ScriptError, WaitTimeout
+from soundstage.errors import (
+    AppError,
+    EnvironmentProblem,
+    HarnessError,
+    InvalidStateError,
+    ScriptError,
+    WaitTimeout,
+)
 from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, ModelFailed, ModelRequested
 from soundstage.match import preview
 from soundstage.messages import ModelRequest
@@ -45,6 +52,7 @@ from soundstage.messages import ModelRequest
 WITHIN: Final = 60.0
 CONTROL_WITHIN: Final = 10.0
 SHOWN: Final = 8  # messages that an error shows
+_NOT_RUNNABLE: Final = 126  # exit codes from here on are those of shells and signals
 LINE_LIMIT: Final = 64 * 1024 * 1024  # bytes; a line may hold pictures
 T = TypeVar("T")
 
@@ -110,8 +118,19 @@ class Talk:
     async def start(self) -> None:
         """Start the CLI; it says nothing before the first prompt."""
         await self._process.start()
-        if self.options.hooks:
-            await self.control("initialize", within=WITHIN, **self._callbacks.registration())
+        if self.options.hooks or self.options.agent:
+            await self._initialize()
+
+    async def _initialize(self) -> None:
+        """Announce the hooks, and look whether the agent is there: the CLI would go on without it."""
+        answer = await self.control("initialize", within=WITHIN, **self._callbacks.registration())
+        agents = [str(found.get("name")) for found in answer.get("agents") or () if isinstance(found, dict)]
+        if self.options.agent and self.options.agent not in agents:
+            raise AppError(
+                f"Claude Code has no agent {self.options.agent!r}",
+                expected="one of " + ", ".join(agents),
+                hint="agents of plugins have the plugin's name before them: `demo:reviewer`",
+            )
 
     async def __aenter__(self) -> Self:
         return self
@@ -220,7 +239,15 @@ class Talk:
             raise self._exit_error("it exited in the middle of the turn")
         return future.result()
 
-    def _exit_error(self, when: str) -> AppError:
+    def _exit_error(self, when: str) -> AppError | EnvironmentProblem:
+        code = self._process.code or 0
+        if not self._inits and (code < 0 or code >= _NOT_RUNNABLE):
+            return EnvironmentProblem(
+                "the Claude Code CLI crashes before it says anything",
+                expected=f"a CLI that runs on this machine, such as version {TESTED_VERSION}",
+                seen=self._process.describe_exit(),
+                hint=INSTALL,
+            )
         return AppError(
             f"Claude Code is not running: {when}",
             expected="a running CLI",
@@ -310,6 +337,15 @@ class Talk:
     def _on_init(self, message: Init) -> None:
         self._inits = [*self._inits[:1], message]
         self.id = message.session_id  # another one after /clear
+        if self._turn is not None and not self._turn.done.done() and too_old(message.version):
+            self._turn.done.set_exception(
+                EnvironmentProblem(
+                    "the Claude Code CLI is too old",
+                    expected=f"version {TESTED_VERSION}, or a newer one",
+                    seen=f"version {message.version}",
+                    hint=INSTALL,
+                )
+            )
 
     def _on_result(self, message: Result) -> None:
         turn = self._turn
@@ -332,7 +368,7 @@ class Talk:
                     "the result of Claude Code has another shape than expected",
                     expected=f"the fields that version {TESTED_VERSION} sends",
                     seen=f"{message.problem} in {preview(repr(message.data), 400)}",
-                    hint="install the CLI that Soundstage was tested with: pip install 'soundstage[claude]'",
+                    hint=f"install the CLI that Soundstage was tested with: {INSTALL}",
                 )
             )
 

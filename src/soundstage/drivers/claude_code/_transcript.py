@@ -80,6 +80,14 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def cost_so_far(home: Path, session_id: str) -> float:
+    """What a session had cost when it was ended, in USD: a resumed one counts on from there."""
+    path = find_transcript(home, session_id)
+    states = [entry for entry in (_entries(path) if path is not None else ()) if entry.type == "cost-state"]
+    cost = states[-1].data.get("totalCostUSD") if states else None
+    return float(cost) if isinstance(cost, int | float) else 0.0
+
+
 def read_transcript(home: Path, session_id: str) -> Transcript:
     """The transcript of a session out of the home of its CLI."""
     path = find_transcript(home, session_id)
