@@ -8,7 +8,7 @@ two timers hardly ever coincide, here they do all the time).
 
 Two things may still come from outside. A job in a thread (`run_in_executor`, `to_thread`) is real work: while
 one is under way the selector waits for it, and virtual time stands still. Sockets and processes have a time
-of their own, which would make the run irreproducible; opening one is refused.
+of their own, which would make the run irreproducible; opening one is refused, past the loop (`_network`) too.
 
 When no timer, no thread and no ready task is left, nothing can ever happen again: that is a deadlock, and it
 is raised with the list of waiting tasks instead of hanging. A timer that is due in infinite time counts as no
@@ -31,9 +31,10 @@ from itertools import count
 from typing import Any, Final, NoReturn
 
 from soundstage.clock._clock import VirtualClock
+from soundstage.clock._network import forbid, no_network, without_network
 from soundstage.clock._schedule import Schedule, current_schedule
 from soundstage.clock._tasks import where
-from soundstage.errors import DeadlockError, NetworkForbiddenError
+from soundstage.errors import DeadlockError
 
 _NANOSECOND: Final = 1e-9
 
@@ -94,7 +95,7 @@ class _Counted(Executor):
         self.future: Future[Any] | None = None
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.future = self._executor.submit(fn, *args, **kwargs)
+        self.future = self._executor.submit(without_network, fn, *args, **kwargs)
         return self.future
 
 
@@ -117,6 +118,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         assert self._schedule is not None
         self._schedule.choose(self._ready)  # type: ignore[attr-defined]
         super()._run_once()  # type: ignore[misc]
+
+    def run_forever(self) -> None:
+        """As asyncio does it; what reaches the network past the loop is refused, too."""
+        with no_network():
+            super().run_forever()
 
     def time(self) -> float:
         """The virtual time."""
@@ -211,27 +217,16 @@ _FUNCTIONS: Final = {
 }
 
 
-def _forbid(name: str, doing: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
-    shown = [repr(value) for value in args if isinstance(value, str | bytes | int | tuple)]
-    shown += [f"{key}={value!r}" for key, value in kwargs.items() if isinstance(value, str | int)]
-    raise NetworkForbiddenError(
-        f"this run is on virtual time and tried to {doing}",
-        expected="an app that talks to its model and its worlds in process",
-        seen=f"{name}({', '.join(shown)})",
-        hint="pass the model to the app, or run the test on the machine's time: clock=SystemClock()",
-    )
-
-
 def _refused_coroutine(name: str, doing: str) -> Callable[..., Any]:
     async def refuse(_: VirtualLoop, *args: Any, **kwargs: Any) -> NoReturn:
-        _forbid(name, doing, args, kwargs)
+        forbid(name, doing, args, kwargs)
 
     return refuse
 
 
 def _refused_function(name: str, doing: str) -> Callable[..., Any]:
     def refuse(_: VirtualLoop, *args: Any, **kwargs: Any) -> NoReturn:
-        _forbid(name, doing, args, kwargs)
+        forbid(name, doing, args, kwargs)
 
     return refuse
 
