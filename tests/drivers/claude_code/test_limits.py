@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -170,6 +172,28 @@ def test_servers_are_there_before_the_first_turn_and_their_tools_run(
         mcp_servers={"gone": {"command": "no-such-program"}},
         allowed_tools=["mcp__plugin_demo_adder__add"],
     )
+
+
+@pytest.mark.parametrize(("nonblocking", "status"), [("0", "connected"), ("1", "pending")])
+def test_the_first_turn_waits_for_a_slow_server_only_because_we_say_so(
+    with_claude: Play, tmp_path: Path, nonblocking: str, status: str
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    (tmp_path / "slow.py").write_text(f"open({str(gate)!r}).read()\n{SERVER}")
+
+    async def body(run: Any) -> None:
+        turn = asyncio.create_task(run.claude.prompt("hello", within=30))
+        if nonblocking == "1":
+            await turn  # it goes on without the server, which is let through afterwards
+        await asyncio.to_thread(gate.write_text, "go")  # waits until the server is there
+        done = await turn
+        assert [server["status"] for server in done.init.mcp_servers] == [status]
+        assert ("mcp__slow__add" in done.init.tools) == (status == "connected")
+
+    slow = {"command": sys.executable, "args": [str(tmp_path / "slow.py")]}
+    wait = {"MCP_CONNECTION_NONBLOCKING": nonblocking, "CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "1"}
+    with_claude(body, mcp_servers={"slow": slow}, environment=wait if nonblocking == "1" else {})
 
 
 def test_a_server_that_never_answers_is_failed_after_its_time(with_claude: Play, tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ class ClaudeSession(Talk):
     # --- used again
 
     async def fresh(self, *, within: float = WITHIN) -> None:
-        """Begin a new conversation in the same process, for the next test: 50 ms instead of half a second.
+        """Begin a new conversation in the same process, for the next test, without the half second of a start.
 
         The conversation, its cost, the folder of the shell and what was read are gone with `/clear`. Model and
         permission mode are not, so they are put back. Then it is checked that the session consists of what it
