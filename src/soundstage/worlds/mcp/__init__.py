@@ -6,6 +6,7 @@ the journal. `RecordingMcpServer` stands before a real server and writes a tape,
 
 from soundstage.worlds.mcp._answer import RejectSpec, ToolAnswer
 from soundstage.worlds.mcp._catalog import McpPrompt, McpResource, McpTool
+from soundstage.worlds.mcp._client import McpClient, Upstream
 from soundstage.worlds.mcp._config import claude_tool, mcp_json, server_entries, split_claude_tool
 from soundstage.worlds.mcp._events import (
     McpConnectionChanged,
@@ -21,14 +22,21 @@ from soundstage.worlds.mcp._events import (
 )
 from soundstage.worlds.mcp._file import check_mcp_script, load_mcp_script, mcp_script_schema
 from soundstage.worlds.mcp._hostile import hostile_text
+from soundstage.worlds.mcp._http_client import McpHttpClient
 from soundstage.worlds.mcp._jsonrpc import RpcError
+from soundstage.worlds.mcp._recording import RecordingMcpServer
+from soundstage.worlds.mcp._replay import ReplayMcpServer
 from soundstage.worlds.mcp._rules import ToolRule
 from soundstage.worlds.mcp._script import McpScript
 from soundstage.worlds.mcp._server import McpServer
+from soundstage.worlds.mcp._stubs import McpStubs
+from soundstage.worlds.mcp._tape import McpTape, McpTapeLine
 
 __all__ = [
+    "McpClient",
     "McpConnectionChanged",
     "McpFaultChanged",
+    "McpHttpClient",
     "McpMessageRefused",
     "McpMismatched",
     "McpNotified",
@@ -38,14 +46,20 @@ __all__ = [
     "McpScript",
     "McpServed",
     "McpServer",
+    "McpStubs",
+    "McpTape",
+    "McpTapeLine",
     "McpTool",
     "McpToolCalled",
     "McpToolReturned",
     "McpToolsChanged",
+    "RecordingMcpServer",
     "RejectSpec",
+    "ReplayMcpServer",
     "RpcError",
     "ToolAnswer",
     "ToolRule",
+    "Upstream",
     "check_mcp_script",
     "claude_tool",
     "hostile_text",

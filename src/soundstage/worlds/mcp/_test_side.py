@@ -139,8 +139,10 @@ class McpTestSide:
 
     def unstub(self, tool: str = "") -> None:
         """Take a stub away, or all of them. Harmless when there is none."""
-        gone = [tool] if tool else list(self._core.stubs)
-        if any(self._core.stubs.pop(name, None) is not None for name in gone):
+        gone = {tool} if tool else set(self._core.stubs)
+        left = {name: answer for name, answer in self._core.stubs.items() if name not in gone}
+        if len(left) != len(self._core.stubs):
+            self._core.stubs = left
             self._tools_changed()
 
     def _tools_changed(self) -> None:
