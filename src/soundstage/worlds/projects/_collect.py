@@ -1,0 +1,144 @@
+"""Where artifacts come from. Pure, but for git and the reading of transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from soundstage.errors import SoundstageError
+from soundstage.journal import (
+    HookFired,
+    Journal,
+    MessageReceived,
+    MessageSent,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    Noted,
+    Record,
+    ScreenChanged,
+    encode_record,
+)
+from soundstage.worlds._screen import Screen
+from soundstage.worlds.projects._picture import screen_of
+from soundstage.worlds.projects._repository import Repository
+
+EXCHANGE = (ModelRequested, ModelResponded, ModelFailed)
+
+
+class Sources(NamedTuple):
+    """What artifacts are made of."""
+
+    journal: Journal
+    project: Path | None = None
+    screens: Mapping[str, Screen] = {}
+    transcripts: tuple[Path, ...] = ()
+    state: Mapping[str, Any] = {}
+
+
+class Found(NamedTuple):
+    """Files of one kind, name to text; or why there are none."""
+
+    files: dict[str, str]
+    missing: str = ""
+
+
+def logs(sources: Sources) -> Found:
+    """The whole journal, and what was said to the model and by it."""
+    records = sources.journal.read()
+    if not records:
+        return Found({}, "the journal is empty")
+    lines = "".join(encode_record(record).decode() + "\n" for record in records)
+    exchanges = [
+        line for record in records if isinstance(record.event, EXCHANGE) for line in _exchange(record)
+    ]
+    return Found({"journal.jsonl": lines, "model.log": "\n".join(exchanges) + "\n" if exchanges else ""})
+
+
+def _exchange(record: Record) -> Iterator[str]:
+    """A request by its last message, a reply by its text and its calls."""
+    event = record.event
+    head = f"{record.time:.3f} #{record.position} {record.source}"
+    if isinstance(event, ModelRequested):
+        last = event.request.messages[-1] if event.request.messages else None
+        yield f"{head} asks {event.request.model}, {len(event.request.messages)} messages"
+        yield from _indented(f"{last.role}: {last}" if last else "no message")
+    elif isinstance(event, ModelResponded):
+        yield f"{head} answers"
+        yield from _indented(str(event))
+    else:
+        yield f"{head} fails"
+        yield from _indented(str(event))
+
+
+def _indented(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        yield f"    {line}"
+
+
+def screenshots(sources: Sources) -> Found:
+    """Each screen of the journal that a test has named, and the last one of each terminal; and those given."""
+    last: dict[str, Record] = {}
+    named: dict[str, Screen] = dict(sources.screens)
+    for record in sources.journal.read(type=ScreenChanged):
+        assert isinstance(record.event, ScreenChanged)
+        last[record.event.channel] = record
+        if record.event.label:
+            named[f"{record.event.channel}-{record.event.label}"] = screen_of(record.event)
+    for channel, record in last.items():
+        assert isinstance(record.event, ScreenChanged)
+        named[f"{channel}-last" if channel else "last"] = screen_of(record.event)
+    if not named:
+        return Found({}, "no terminal has shown anything in this run")
+    return Found({f"{_file_name(name)}.svg": screen.svg() for name, screen in named.items()})
+
+
+def _file_name(name: str) -> str:
+    return "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name).lstrip(".") or "screen"
+
+
+def session_state(sources: Sources) -> Found:
+    """Each session as the journal has it, what was given, and the transcripts as they are."""
+    sessions: dict[str, dict[str, Any]] = {}
+    for record in sources.journal.read(type=(MessageReceived, MessageSent, HookFired, Noted)):
+        event = record.event
+        if isinstance(event, MessageReceived | MessageSent):
+            who = "user" if isinstance(event, MessageReceived) else "agent"
+            turn = {"position": record.position, "time": record.time, "who": who, "text": event.text}
+            _session(sessions, event.channel)["history"].append(turn)
+        elif isinstance(event, HookFired):
+            _session(sessions, record.source)["hooks"].append(msgspec.to_builtins(event))
+        elif isinstance(event, Noted) and event.text == "session":
+            _session(sessions, str(event.data.get("session_id", record.source)))["about"] = dict(event.data)
+    texts: dict[str, str] = {}
+    for path in sources.transcripts:
+        try:
+            texts[f"transcripts/{path.name}"] = path.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            texts[f"transcripts/{path.name}.missing.txt"] = f"{path}: {error.strerror}\n"
+    if not (sessions or texts or sources.state):
+        return Found({}, "no session has said or done anything in this run")
+    state = {"sessions": sessions, **({"given": dict(sources.state)} if sources.state else {})}
+    return Found({"state.json": msgspec.json.format(msgspec.json.encode(state)).decode() + "\n", **texts})
+
+
+def _session(sessions: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    return sessions.setdefault(name, {"history": [], "hooks": []})
+
+
+def git_diffs(sources: Sources) -> Found:
+    """The commits of the project as patches, and what is not committed; new files too."""
+    if sources.project is None:
+        return Found({}, "no project was named")
+    repository = Repository(sources.project.resolve())
+    try:
+        log = repository.look("log", "--no-color", "--no-ext-diff", "--patch", "--stat", "--reverse")
+        changed = repository.look("diff", "--no-color", "--no-ext-diff", "HEAD")
+        new = "".join(repository.patch_of_new(path) for path in repository.untracked())
+        status = repository.look("status", "--porcelain")
+    except SoundstageError as error:
+        return Found({}, f"{sources.project} has no commits that git can show: {error.summary}; {error.seen}")
+    return Found({"commits.patch": log, "uncommitted.patch": changed + new, "status.txt": status})
