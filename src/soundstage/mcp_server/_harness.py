@@ -1,0 +1,223 @@
+"""What one client of the harness works with, at three levels.
+
+- Test: the projects that it has generated, the artifacts that it has captured.
+- Session: its conversations, each with its own process, script, project and part of the journal.
+- System: one throw-away home of Claude Code with the plugins in it, MCP servers and stubs. It outlives tests
+  and sessions, and goes when that is asked for, or when the client goes.
+
+Nothing is started before a tool needs it: a client that only asserts starts no process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from soundstage.clock import IdSource, SystemClock
+from soundstage.drivers._mcp_process import McpProcess
+from soundstage.drivers.claude_code import ClaudeCode, find_cli
+from soundstage.errors import EnvironmentProblem, ScriptError
+from soundstage.journal import Journal, Noted
+from soundstage.mcp_server._conversation import Answer, Conversation
+from soundstage.mcp_server._desk import Desk
+from soundstage.mcp_server._models import ConversationModels
+from soundstage.mcp_server._stubs import Declared, Stubs, declared_servers
+from soundstage.wire import ModelServer
+
+
+class HostUnavailable(EnvironmentProblem):
+    """Raised when a tool needs Claude Code and there is none on this machine."""
+
+
+class Harness:
+    """The state of one client.
+
+    Args:
+        projects: where projects with a relative path go.
+        artifacts: where artifacts go.
+        number: which client of this server it is; ids follow from it.
+        cli: path of the CLI; looked for unless given.
+    """
+
+    def __init__(
+        self, *, projects: Path, artifacts: Path, number: int = 1, cli: Path | str | None = None
+    ) -> None:
+        self.projects = projects.absolute()
+        self.artifacts = artifacts.absolute()
+        self.ids = IdSource(number)
+        self.journal = Journal(clock=SystemClock(), run=f"mcp-{number}")
+        self.models = ConversationModels()
+        self.made: list[Path] = []
+        self.stubs = Stubs(self.journal)
+        self.servers: dict[str, McpProcess] = {}
+        self.conversations: dict[str, Conversation] = {}
+        self.answers: dict[str, Answer] = {}
+        self._cli = cli
+        self._lock = asyncio.Lock()
+        self._claude: ClaudeCode | None = None
+        self._desk: Desk | None = None
+        self._system = AsyncExitStack()
+
+    # --- test
+
+    def folder(self, path: str, *, missing: bool = False) -> Path:
+        """A folder that a client names; a relative path is below `projects`.
+
+        Args:
+            path: what the client says.
+            missing: whether it may be one that is not there yet.
+
+        Raises:
+            ScriptError: if there is no such folder.
+        """
+        try:
+            found = (self.projects / path).resolve()
+            there = found.is_dir()
+        except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, a loop of links
+            raise ScriptError("this is no path of a folder", seen=f"{path!r}: {error}") from None
+        if not missing and not there:
+            raise ScriptError(
+                "there is no such folder",
+                expected=f"an absolute path, or one below {self.projects}",
+                seen=str(found),
+                hint="create_test_project makes one",
+            )
+        return found
+
+    # --- session
+
+    def conversation(self, session_id: str) -> Conversation:
+        """An open conversation of this client.
+
+        Raises:
+            ScriptError: if there is none with this id.
+        """
+        found = self.conversations.get(session_id)
+        if found is None:
+            raise ScriptError(
+                "there is no such conversation",
+                expected="one of " + (", ".join(self.conversations) or "none: no conversation is open"),
+                seen=repr(session_id),
+                hint="start_conversation returns a session id; it is gone after end_conversation",
+            )
+        return found
+
+    def answer(self, identity: str, kind: str) -> Answer:
+        """What a prompt or a command came to.
+
+        Raises:
+            ScriptError: if there is none with this id.
+        """
+        found = self.answers.get(identity)
+        if found is None or bool(found.command) != (kind == "command"):
+            raise ScriptError(
+                f"there is no such {kind}",
+                expected=f"a {kind} id that this connection was given",
+                seen=repr(identity),
+                hint="execute_command returns command ids, send_prompt returns response ids",
+            )
+        return found
+
+    def keep(self, answer: Answer) -> None:
+        """Keep what a prompt or a command came to."""
+        self.conversation(answer.session_id).answers.append(answer)
+        self.answers[answer.id] = answer
+
+    async def end(self, conversation: Conversation) -> int:
+        """End a conversation. Returns the exit code of its process."""
+        self.conversations.pop(conversation.id, None)
+        self.models.remove(conversation.id)
+        return await conversation.session.end()
+
+    async def end_all(self) -> None:
+        """End all conversations, and forget what they have said."""
+        for conversation in list(self.conversations.values()):
+            await self.end(conversation)
+        self.answers.clear()
+
+    # --- system
+
+    async def claude(self) -> ClaudeCode:
+        """Claude Code in its throw-away home; started when it is needed for the first time.
+
+        Raises:
+            HostUnavailable: if the CLI is not installed.
+        """
+        async with self._lock:
+            if self._claude is None:
+                self._claude = await self._start()
+            return self._claude
+
+    @property
+    def started(self) -> bool:
+        """Whether Claude Code has been needed so far."""
+        return self._claude is not None
+
+    @property
+    def desk(self) -> Desk:
+        """The folder that the next session of Claude Code works in."""
+        if self._desk is None:
+            raise ScriptError("Claude Code has not been started", hint="await harness.claude() first")
+        return self._desk
+
+    async def _start(self) -> ClaudeCode:
+        try:
+            cli = find_cli(self._cli)
+        except EnvironmentProblem as error:
+            raise HostUnavailable(
+                error.summary, expected=error.expected, seen=error.seen, hint=error.hint
+            ) from None
+        async with AsyncExitStack() as stack:
+            server = ModelServer(self.models, self.journal)
+            desk = Desk(self.journal)
+            claude = ClaudeCode(self.journal, server, desk, cli=cli, ids=self.ids)
+            for daemon in (server, desk, claude):
+                await daemon.start()
+                stack.push_async_callback(daemon.stop)
+            self._desk = desk
+            self._system = stack.pop_all()
+        return claude
+
+    async def declared_servers(self, *folders: Path) -> list[Declared]:
+        """The MCP servers of the installed plugins, and of plugins in `folders`."""
+        installed = await self._claude.plugins.list() if self._claude is not None else ()
+        enabled = [Path(plugin.folder) for plugin in installed if plugin.enabled]
+        return declared_servers([*enabled, *folders])
+
+    def server(self, server_id: str) -> McpProcess:
+        """An MCP server that this client has started.
+
+        Raises:
+            ScriptError: if there is none with this id.
+        """
+        found = self.servers.get(server_id)
+        if found is None:
+            raise ScriptError(
+                "there is no such MCP server",
+                expected="one of " + (", ".join(self.servers) or "none: no server has been started"),
+                seen=repr(server_id),
+                hint="start_mcp_server returns a server id; it is gone after stop_mcp_server",
+            )
+        return found
+
+    async def end_system(self) -> None:
+        """Throw the home away, with plugins, servers and stubs; the next tool that needs one gets a new one."""
+        async with self._lock:
+            self._claude, self._desk = None, None
+            system, self._system = self._system, AsyncExitStack()
+            servers, self.servers = self.servers, {}
+            system.push_async_callback(self.stubs.close)
+            for server in servers.values():
+                system.push_async_callback(server.stop)
+            await system.aclose()
+
+    async def close(self) -> None:
+        """End everything. What has been generated and captured stays."""
+        await self.end_all()
+        await self.end_system()
+
+    def note_failure(self, tool: str, error: BaseException) -> None:
+        """Put on record that a tool has failed."""
+        data = {"tool": tool, "error": f"{type(error).__name__}: {error}"}
+        self.journal.append(Noted(text="a tool failed", data=data), source="mcp-server")

@@ -1,0 +1,50 @@
+"""What the server is told when it starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 3000
+IDLE: Final = 30 * 60.0
+
+PROJECTS: Final = "SOUNDSTAGE_PROJECTS"
+ARTIFACTS: Final = "SOUNDSTAGE_ARTIFACTS"
+TOKEN: Final = "SOUNDSTAGE_MCP_TOKEN"  # noqa: S105  (the name of a variable)
+
+
+class McpOptions(NamedTuple):
+    """How the harness is served, and where its files go.
+
+    Args:
+        http: over HTTP; over standard input and output otherwise.
+        host: the address to listen on; other than loopback only with a token.
+        port: 0 picks a free one.
+        token: what clients must send as bearer token; empty: one is made and printed.
+        open: no token at all; loopback only.
+        projects: folder for projects that are generated.
+        artifacts: folder for artifacts that are captured.
+        idle: seconds after which a client over HTTP that asks nothing is taken for gone.
+    """
+
+    http: bool = False
+    host: str = HOST
+    port: int = PORT
+    token: str = ""
+    open: bool = False
+    projects: Path = Path(".soundstage/projects")
+    artifacts: Path = Path(".soundstage/artifacts")
+    idle: float = IDLE
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> McpOptions:
+        """The defaults, with what `SOUNDSTAGE_PROJECTS`, `SOUNDSTAGE_ARTIFACTS`, `SOUNDSTAGE_MCP_TOKEN` say."""
+        found = os.environ if environment is None else environment
+        return cls(
+            token=found.get(TOKEN, ""),
+            projects=Path(found.get(PROJECTS) or ".soundstage/projects"),
+            artifacts=Path(found.get(ARTIFACTS) or ".soundstage/artifacts"),
+        )
