@@ -10,7 +10,6 @@ import msgspec
 from soundstage.drivers.claude_code._commands import SlashCommand, slash_commands, unknown_command
 from soundstage.drivers.claude_code._events import TranscriptKept
 from soundstage.drivers.claude_code._home import HomeState, changed
-from soundstage.drivers.claude_code._messages import Init
 from soundstage.drivers.claude_code._talk import CONTROL_WITHIN, WITHIN, Talk
 from soundstage.drivers.claude_code._transcript import (
     Transcript,
@@ -65,6 +64,12 @@ class ClaudeSession(Talk):
         self._keep = keep
         self._kept: Transcript | None = None
         self._clean: HomeState | None = None
+
+    async def prompt(self, text: str, *, within: float = WITHIN) -> ClaudeTurn:
+        """Send a prompt, or a slash command, and wait for the result; see `Talk.prompt`."""
+        if self._clean is None:
+            self._clean = HomeState.of(self._home)  # before the agent can leave anything there
+        return await super().prompt(text, within=within)
 
     # --- commands
 
@@ -161,7 +166,6 @@ class ClaudeSession(Talk):
             InvalidStateError: if something is not as it was; open another session then.
         """
         if not self._inits:
-            self._clean = None
             return
         await self.control("set_permission_mode", within=within, mode=self.options.permission_mode)
         await self.prompt("/clear", within=within)
@@ -186,11 +190,6 @@ class ClaudeSession(Talk):
                 seen="\n".join(leaks),
                 hint="end it and open another one",
             )
-
-    def _on_init(self, message: Init) -> None:
-        super()._on_init(message)
-        if self._clean is None:
-            self._clean = HomeState.of(self._home)
 
 
 def _server(item: dict[str, Any]) -> McpServer:
