@@ -1,0 +1,175 @@
+"""Runs a plugin in the real Claude Code CLI: validate, load, list, expand.
+
+Hooks are switched off here (`disableAllHooks`): one that blocks every prompt would keep the commands from being
+seen. They are run one by one, in `_hooks.py`. Servers are started by the CLI only if all of them have answered
+before, since it would wait for the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from soundstage.drivers import ClaudeCode
+from soundstage.drivers.claude_code import ClaudeTurn, Defect, expand_command
+from soundstage.errors import AppError, WaitTimeout
+from soundstage.match import preview
+from soundstage.messages import Text
+from soundstage.models import Script, ScriptedModel
+from soundstage.plugin_check._book import Book
+from soundstage.plugin_check._declared import Declared, DeclaredText
+from soundstage.plugin_check._stage import Stage
+from soundstage.wire import ModelServer
+
+ARGUMENTS: Final = "alpha beta"
+WITHIN: Final = 60.0  # seconds for one prompt
+_RUN: Final = re.compile(r"!`[^`]*`|```!.*?```", re.DOTALL)
+_OFF: Final = ("false", "no", "0")
+
+
+async def run_in_cli(plugin: Declared, stage: Stage, book: Book, *, cli: Path) -> str:
+    """Run a plugin in the CLI. What is wrong is written down. Returns the version of the CLI.
+
+    Raises:
+        EnvironmentProblem: if there is no CLI.
+    """
+    mark = stage.mark()
+    server = ModelServer(ScriptedModel(Script()), stage.journal)
+    with_servers = all(not (item.entry.broken or item.entry.skipped) for item in plugin.servers)
+    claude = ClaudeCode(
+        stage.journal,
+        server,
+        stage.workspace,
+        cli=cli,
+        isolation=stage.isolation,
+        plugin_dirs=[stage.plugin],
+        settings={"disableAllHooks": True},
+        environment={} if with_servers else {"CLAUDE_CODE_SKIP_PLUGIN_MCP_SERVERS": "1"},
+    )
+    await server.start()
+    try:
+        await claude.start()
+        try:
+            return await _look(plugin, claude, stage, book, with_servers=with_servers)
+        finally:
+            await claude.stop()
+    finally:
+        await server.stop()
+        stage.tell_since(mark, plugin.entry, only_new=True)
+
+
+async def _look(plugin: Declared, claude: ClaudeCode, stage: Stage, book: Book, *, with_servers: bool) -> str:
+    for defect in (await claude.plugins.validate(stage.plugin)).defects:
+        _refused(defect, plugin, stage, book)
+    turn = await claude.prompt("hello", within=WITHIN)
+    for defect in turn.plugin_defects:
+        _refused(defect, plugin, stage, book)
+    loaded = turn.init is not None and any(item.get("name") == plugin.name for item in turn.init.plugins)
+    if not loaded and not plugin.entry.broken:
+        plugin.entry.add("refused", f"Claude Code does not load {plugin.name}, and does not say why")
+    if loaded:
+        _agents(plugin, turn)
+        listed = frozenset(item.name for item in await claude.session.commands())
+        _skills(plugin, turn, listed)
+        if with_servers:
+            _servers(plugin, turn)
+        await _commands(plugin, claude, stage, listed)
+    return turn.init.version if turn.init is not None else ""
+
+
+def _refused(defect: Defect, plugin: Declared, stage: Stage, book: Book) -> None:
+    """Write down what the CLI says, unless more is known about that file already."""
+    root = stage.plugin.resolve().as_posix() + "/"
+    inner = defect.file.removeprefix(root) if defect.file.startswith(root) else ""
+    file = stage.called(inner) if inner else plugin.entry.file
+    known = book.has_error(file) if defect.severity == "error" else book.mentions(file)
+    if defect.cause == "same name" or (not inner and defect.severity == "error"):
+        known = any(entry.broken for entry in book.entries)
+    if known or defect.cause == "remark":
+        return
+    rule = "refused" if defect.severity == "error" else "remark"
+    plugin.entry.add(rule, stage.untouched(defect.message), file=file, line=defect.line)
+
+
+def _agents(plugin: Declared, turn: ClaudeTurn) -> None:
+    listed = turn.init.agents if turn.init is not None else ()
+    for agent in plugin.agents:
+        if agent.name not in listed:
+            agent.entry.add("not-listed", f"Claude Code does not offer the agent {agent.name}")
+
+
+def _servers(plugin: Declared, turn: ClaudeTurn) -> None:
+    states = {item.get("name"): item.get("status") for item in (turn.init.mcp_servers if turn.init else ())}
+    for server in plugin.servers:
+        state = states.get(f"plugin:{plugin.name}:{server.name}")
+        if state != "connected":
+            message = f"{server.name} answers by itself, and Claude Code says: {state or 'nothing'}"
+            server.entry.add("server-fails", message)
+
+
+def _skills(plugin: Declared, turn: ClaudeTurn, listed: frozenset[str]) -> None:
+    told = "\n".join(
+        part.text
+        for request in turn.requests
+        for message in request.messages
+        for part in message.parts
+        if isinstance(part, Text)
+    )
+    for skill in plugin.skills:
+        if skill.called not in listed and skill.name not in told and skill.called not in told:
+            skill.entry.add("not-listed", f"Claude Code does not offer the skill {skill.name}")
+
+
+async def _commands(plugin: Declared, claude: ClaudeCode, stage: Stage, listed: frozenset[str]) -> None:
+    over = ""
+    for command in plugin.commands:
+        if over:
+            command.entry.skipped = over
+        elif command.called not in listed and command.name not in listed:
+            if command.document.get("user-invocable").lower() not in _OFF:
+                command.entry.add("not-listed", f"Claude Code does not offer {command.entry.name}")
+        else:
+            name = command.called if command.called in listed else command.name
+            try:
+                turn = await claude.run_command(name, ARGUMENTS, within=WITHIN)
+            except WaitTimeout as error:
+                command.entry.add("not-expanded", f"{command.entry.name}: {error.summary}")
+                over = f"Claude Code was ended in {command.entry.name}"
+            except AppError as error:
+                message = preview(error.seen or error.summary, 400)
+                command.entry.add("not-expanded", stage.untouched(message), line=_shell_line(command))
+            else:
+                _compare(command, turn, stage, claude.session.id)
+
+
+def _shell_line(command: DeclaredText) -> int:
+    """The line of the first shell command in a command, which is why most are not run."""
+    found = _RUN.search(command.document.text)
+    return command.document.text.count("\n", 0, found.start()) + 1 if found else 1
+
+
+def _compare(command: DeclaredText, turn: ClaudeTurn, stage: Stage, session: str) -> None:
+    if turn.expansion is None:
+        command.entry.add(
+            "not-expanded", f"{command.entry.name} does not reach the model: {preview(turn.text, 300)}"
+        )
+        return
+    text, place = turn.expansion.text, 0
+    for piece in _pieces(command, stage, session):
+        found = text.find(piece, place)
+        if found < 0:
+            line = command.document.text.count("\n", 0, max(command.document.text.find(piece[:20]), 0)) + 1
+            message = f"{command.entry.name} reaches the model without {preview(piece, 200)}"
+            command.entry.add("expansion", stage.untouched(message), line=line)
+            return
+        place = found + len(piece)
+
+
+def _pieces(command: DeclaredText, stage: Stage, session: str) -> Iterator[str]:
+    """What must be in the request, in order: the text around the output of shell commands."""
+    expected = expand_command(
+        command.document.text, ARGUMENTS, plugin_root=str(stage.plugin), session_id=session
+    )
+    return (piece.strip() for piece in _RUN.split(expected) if piece.strip())

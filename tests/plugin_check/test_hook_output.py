@@ -1,0 +1,62 @@
+"""What a hook's exit code and output mean: what Claude Code would not understand has a name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from soundstage.plugin_check._hook_output import faults
+from soundstage.plugin_check._stage import Ran
+
+
+def rules(event: str, code: int, output: Any = "", complaint: str = "") -> list[str]:
+    text = output if isinstance(output, str) else json.dumps(output)
+    return [fault.rule for fault in faults(event, Ran(code, text, complaint, 0.1))]
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint", "expected"),
+    [
+        (0, "", []),
+        (2, "no", []),
+        (2, "", ["hook-silent"]),
+        (0, "deprecated", ["hook-noise"]),
+        (1, "", ["hook-fails"]),
+        (-9, "", ["hook-fails"]),
+        (127, "x: not found", ["hook-fails"]),
+    ],
+)
+def test_exit_codes(code: int, complaint: str, expected: list[str]) -> None:
+    assert rules("Stop", code, complaint=complaint) == expected
+
+
+def deny(**fields: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", **fields}}
+
+
+@pytest.mark.parametrize(
+    ("event", "output", "expected"),
+    [
+        ("Stop", "all is well", []),
+        ("Stop", "{}", []),
+        ("Stop", {"decision": "block", "reason": "tests fail", "continue": True}, []),
+        ("Stop", '{"decision": ', ["hook-output"]),
+        ("Stop", {"decision": "deny"}, ["hook-output"]),
+        ("Stop", {"continue": "no"}, ["hook-output"]),
+        ("Stop", {"Decision": "block"}, ["hook-output-keys"]),
+        ("PreToolUse", deny(permissionDecisionReason="no"), []),
+        ("PreToolUse", deny(permissionDecision="block"), ["hook-output"]),
+        ("PreToolUse", deny(reason="no"), ["hook-output-keys"]),
+        ("PostToolUse", deny(), ["hook-output"]),
+        ("PreToolUse", {"hookSpecificOutput": {"permissionDecision": "deny"}}, ["hook-output"]),
+        ("PreToolUse", {"hookSpecificOutput": "deny"}, ["hook-output"]),
+    ],
+)
+def test_output(event: str, output: Any, expected: list[str]) -> None:
+    assert rules(event, 0, output) == expected
+
+
+def test_output_of_a_hook_that_blocks_by_its_exit_code_is_not_read() -> None:
+    assert rules("Stop", 2, '{"decision": ', complaint="no") == []
