@@ -32,7 +32,8 @@ def wrong_argument(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> s
 
 def _missing(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     required = schema.get("required", ())
-    return next((f"{name!r} is a required property" for name in required if name not in arguments), "")
+    missing = (name for name in required if isinstance(name, str) and name not in arguments)
+    return next((f"{name!r} is a required property" for name in missing), "")
 
 
 def _unexpected(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
@@ -54,8 +55,8 @@ def _mistyped(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
 
 def _unfit(wanted: Mapping[str, Any], value: Any) -> str:
     kinds = wanted.get("type", ())
-    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
-    if kinds and not any(_is(kind, value) for kind in kinds):
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if isinstance(kinds, list) and kinds and not any(_is(kind, value) for kind in kinds):
         return f"is not of type {' or '.join(map(repr, kinds))}"
     choices = wanted.get("enum")
     if isinstance(choices, list) and value not in choices:
@@ -63,10 +64,10 @@ def _unfit(wanted: Mapping[str, Any], value: Any) -> str:
     return ""
 
 
-def _is(kind: str, value: Any) -> bool:
-    types = _TYPES.get(kind)
+def _is(kind: Any, value: Any) -> bool:
+    types = _TYPES.get(kind) if isinstance(kind, str) else None
     if types is None:
         return True
     if isinstance(value, bool):
-        return kind == "boolean"
+        return bool in types
     return isinstance(value, types) or (kind == "integer" and isinstance(value, float) and value.is_integer())
