@@ -46,6 +46,8 @@ class Tools:
 @pytest.fixture
 def roots(tmp_path: Path) -> tuple[Path, Path]:
     """Where projects and artifacts go."""
+    for name in ("projects", "artifacts"):
+        (tmp_path / name).mkdir()
     return tmp_path / "projects", tmp_path / "artifacts"
 
 

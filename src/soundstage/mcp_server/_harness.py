@@ -19,11 +19,13 @@ from soundstage.drivers._mcp_process import McpProcess
 from soundstage.drivers.claude_code import ClaudeCode, find_cli
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal, Noted
+from soundstage.lifecycle import remove_tree
 from soundstage.mcp_server._conversation import Answer, Conversation
 from soundstage.mcp_server._desk import Desk
 from soundstage.mcp_server._models import ConversationModels
 from soundstage.mcp_server._stubs import Declared, Stubs, declared_servers
 from soundstage.wire import ModelServer
+from soundstage.worlds.projects import reset_projects
 
 
 class HostUnavailable(EnvironmentProblem):
@@ -34,17 +36,27 @@ class Harness:
     """The state of one client.
 
     Args:
-        projects: where projects with a relative path go.
-        artifacts: where artifacts go.
+        projects: where projects with a relative path go; it has to be there. Unless given, a folder that is
+            made when it is needed.
+        artifacts: where artifacts go; as for `projects`.
         number: which client of this server it is; ids follow from it.
         cli: path of the CLI; looked for unless given.
+        peers: all clients of this server that are connected.
     """
 
     def __init__(
-        self, *, projects: Path, artifacts: Path, number: int = 1, cli: Path | str | None = None
+        self,
+        *,
+        projects: Path | None = None,
+        artifacts: Path | None = None,
+        number: int = 1,
+        cli: Path | str | None = None,
+        peers: set[Harness] | None = None,
     ) -> None:
-        self.projects = projects.absolute()
-        self.artifacts = artifacts.absolute()
+        self._projects = projects
+        self._artifacts = artifacts
+        self._peers = peers if peers is not None else set()
+        self._peers.add(self)
         self.ids = IdSource(number)
         self.journal = Journal(clock=SystemClock(), run=f"mcp-{number}")
         self.models = ConversationModels()
@@ -61,6 +73,20 @@ class Harness:
 
     # --- test
 
+    @property
+    def projects(self) -> Path:
+        """Where projects with a relative path go.
+
+        Raises:
+            ScriptError: if that folder was chosen, and is not there.
+        """
+        return _root("projects", self._projects)
+
+    @property
+    def artifacts(self) -> Path:
+        """Where artifacts go. Raises what `projects` raises."""
+        return _root("artifacts", self._artifacts)
+
     def folder(self, path: str, *, missing: bool = False) -> Path:
         """A folder that a client names; a relative path is below `projects`.
 
@@ -72,18 +98,29 @@ class Harness:
             ScriptError: if there is no such folder.
         """
         try:
-            found = (self.projects / path).resolve()
+            found = (Path(path) if Path(path).is_absolute() else self.projects / path).resolve()
             there = found.is_dir()
         except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, a loop of links
             raise ScriptError("this is no path of a folder", seen=f"{path!r}: {error}") from None
         if not missing and not there:
             raise ScriptError(
                 "there is no such folder",
-                expected=f"an absolute path, or one below {self.projects}",
+                expected="an absolute path, or one below the folder for projects",
                 seen=str(found),
                 hint="create_test_project makes one",
             )
         return found
+
+    def remove_projects(self) -> None:
+        """Remove the projects that were generated: all below `projects`, but those of clients that are here."""
+        mine = [project for project in self.made if project.is_dir()]
+        others = [project for peer in self._peers - {self} for project in peer.made if project.is_dir()]
+        for project in mine:
+            remove_tree(project)
+        self.made.clear()
+        root = self.projects
+        if not any(project.is_relative_to(root) for project in others):
+            reset_projects(root)
 
     # --- session
 
@@ -135,6 +172,12 @@ class Harness:
         for conversation in list(self.conversations.values()):
             await self.end(conversation)
         self.answers.clear()
+
+    def transcripts(self, session_id: str) -> list[Path]:
+        """The CLI's own transcripts of a conversation."""
+        if self._claude is None:
+            return []
+        return sorted((self._claude.home / ".claude/projects").glob(f"*/{session_id}.jsonl"))
 
     # --- system
 
@@ -214,6 +257,7 @@ class Harness:
 
     async def close(self) -> None:
         """End everything. What has been generated and captured stays."""
+        self._peers.discard(self)
         await self.end_all()
         await self.end_system()
 
@@ -221,3 +265,19 @@ class Harness:
         """Put on record that a tool has failed."""
         data = {"tool": tool, "error": f"{type(error).__name__}: {error}"}
         self.journal.append(Noted(text="a tool failed", data=data), source="mcp-server")
+
+
+def _root(name: str, chosen: Path | None) -> Path:
+    """A folder of ours: one that was chosen must be there, the usual one is made."""
+    if chosen is None:
+        folder = Path.cwd() / ".soundstage" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    if not chosen.is_dir():
+        raise ScriptError(
+            f"the folder for {name} is not there",
+            expected="a folder",
+            seen=str(chosen.absolute()),
+            hint=f"make it, or start the server with another one: --{name} or SOUNDSTAGE_{name.upper()}",
+        )
+    return chosen.absolute()

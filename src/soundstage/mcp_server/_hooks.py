@@ -14,6 +14,7 @@ from soundstage.errors import ScriptError
 from soundstage.journal import HookFired, MessageReceived
 from soundstage.mcp_server._blocked import Verdict, verdict
 from soundstage.mcp_server._harness import Harness
+from soundstage.mcp_server._stubs import plugin_folders
 
 
 class Hooks(TypedDict):
@@ -163,11 +164,8 @@ async def get_hook_execution_log(
     Example: get_hook_execution_log(hook_name="PreToolUse:Bash")
     """
     known = await active_hooks(harness, session_id)
-    wanted = {name for hook in known if hook_name in names(hook) for name in (hook_name, hook.event)}
     matched = [hook for hook in known if hook_name in names(hook)]
-    executions = [
-        entry for entry in _executions(harness, session_id) if _is_of(entry, hook_name, matched, wanted)
-    ]
+    executions = [entry for entry in _executions(harness, session_id) if _is_of(entry, hook_name, matched)]
     if not matched and not executions:
         raise _unknown(hook_name, known)
     return {
@@ -212,11 +210,13 @@ async def active_hooks(harness: Harness, session_id: str | None) -> tuple[Plugin
     )
     found = list(await claude.hooks.list())
     for conversation in chosen:
-        async with harness.desk.holding(conversation.project):
-            found += await claude.hooks.list()
-        folders = [harness.folder(folder) for folder in conversation.config.plugin_dirs]
-        found += await claude.plugins.hooks(*folders) if folders else ()
+        if (conversation.project / ".claude").is_dir():
+            async with harness.desk.holding(conversation.project):
+                found += await claude.hooks.list()
         found += settings_hooks(conversation.config.settings or {})
+    given = [harness.folder(folder) for one in chosen for folder in one.config.plugin_dirs]
+    for plugin in plugin_folders(given):
+        found += (await claude.plugins.validate(plugin)).hooks
     once = {(hook.event, hook.matcher, hook.command, hook.root): hook for hook in found}
     return tuple(once.values())
 
@@ -241,14 +241,18 @@ def fits(hook: PluginHook, tool: str) -> bool:
         return hook.matcher == tool
 
 
-def _is_of(entry: dict[str, Any], name: str, matched: list[PluginHook], wanted: set[str]) -> bool:
+def _is_of(entry: dict[str, Any], name: str, matched: list[PluginHook]) -> bool:
+    """Whether an execution is one of the hooks that a client means."""
     if name in (entry["hook"], entry["event"]):
         return True
-    if entry["event"] not in wanted:
-        return False
     tool = entry["hook"].partition(":")[2]
     asked = name.rpartition("/")[2].partition(":")[2]
-    return any(fits(hook, tool) for hook in matched) and (not asked or fits(matched[0], asked))
+    return any(
+        hook.event == entry["event"]
+        and (hook.name == entry["hook"] or fits(hook, tool))
+        and asked in ("", tool, hook.matcher)
+        for hook in matched
+    )
 
 
 def _executions(harness: Harness, session_id: str | None) -> Iterator[dict[str, Any]]:

@@ -166,7 +166,7 @@ async def mock_mcp_tool_response(
     plugins, or to a server of its own (mcp__mock__NAME) if there is none. The tool still needs permission:
     name it in allowed_tools. reset_test_environment forgets all stubs.
 
-    Returns mock_registered, tool_name (as the model sees it) and server_name.
+    Returns mock_registered, tool_name (as the model sees it), server_name and details.
 
     Errors: an empty name; a bare name that several servers could have.
 

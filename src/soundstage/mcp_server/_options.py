@@ -25,8 +25,9 @@ class McpOptions(NamedTuple):
         port: 0 picks a free one.
         token: what clients must send as bearer token; empty: one is made and printed.
         open: no token at all; loopback only.
-        projects: folder for projects that are generated.
-        artifacts: folder for artifacts that are captured.
+        projects: folder for projects that are generated; it has to be there. Unless given, it is
+            `.soundstage/projects` in the current folder, and made.
+        artifacts: folder for artifacts that are captured; `.soundstage/artifacts` unless given.
         idle: seconds after which a client over HTTP that asks nothing is taken for gone.
     """
 
@@ -35,8 +36,8 @@ class McpOptions(NamedTuple):
     port: int = PORT
     token: str = ""
     open: bool = False
-    projects: Path = Path(".soundstage/projects")
-    artifacts: Path = Path(".soundstage/artifacts")
+    projects: Path | None = None
+    artifacts: Path | None = None
     idle: float = IDLE
 
     @classmethod
@@ -45,6 +46,6 @@ class McpOptions(NamedTuple):
         found = os.environ if environment is None else environment
         return cls(
             token=found.get(TOKEN, ""),
-            projects=Path(found.get(PROJECTS) or ".soundstage/projects"),
-            artifacts=Path(found.get(ARTIFACTS) or ".soundstage/artifacts"),
+            projects=Path(found[PROJECTS]) if found.get(PROJECTS) else None,
+            artifacts=Path(found[ARTIFACTS]) if found.get(ARTIFACTS) else None,
         )

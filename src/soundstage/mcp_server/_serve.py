@@ -6,12 +6,15 @@ import asyncio
 import secrets
 import signal
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from soundstage.clock import SystemClock
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal
 from soundstage.mcp_server._options import McpOptions
+
+if TYPE_CHECKING:
+    from soundstage.mcp_server._harness import Harness
 
 GOOD, FAILED = 0, 1
 INSTALL: Final = "pip install 'soundstage[mcp]'"
@@ -60,12 +63,18 @@ class _Harnesses:
     def __init__(self, options: McpOptions) -> None:
         self._options = options
         self._made = 0
+        self._peers: set[Harness] = set()
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Harness:
         from soundstage.mcp_server._harness import Harness
 
         self._made += 1
-        return Harness(projects=self._options.projects, artifacts=self._options.artifacts, number=self._made)
+        return Harness(
+            projects=self._options.projects,
+            artifacts=self._options.artifacts,
+            number=self._made,
+            peers=self._peers,
+        )
 
 
 async def _stdio(options: McpOptions) -> None:

@@ -105,8 +105,12 @@ def target(tool_name: str, declared: Iterable[Declared]) -> tuple[str, str]:
 
 def declared_servers(folders: Iterable[Path]) -> list[Declared]:
     """The servers that plugins declare, in `.mcp.json` or in their manifest; `folders` may hold plugins too."""
-    plugins = [plugin for folder in folders for plugin in _plugins(folder)]
-    return [server for plugin in dict.fromkeys(plugins) for server in _servers(plugin)]
+    return [server for plugin in plugin_folders(folders) for server in _servers(plugin)]
+
+
+def plugin_folders(folders: Iterable[Path]) -> list[Path]:
+    """The plugins in some folders, each of which is a plugin or holds plugins."""
+    return list(dict.fromkeys(plugin for folder in folders for plugin in _plugins(folder)))
 
 
 def _plugins(folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ from soundstage.mcp_server import (
     _assertions,
     _commands,
     _conversations,
+    _environment,
     _hooks,
     _mcp,
     _plugins,
@@ -47,6 +48,13 @@ CATEGORIES: Final[Mapping[str, tuple[Function, ...]]] = {
         _hooks.trigger_hook,
         _hooks.get_hook_execution_log,
         _hooks.verify_hook_blocked_action,
+    ),
+    "Test Environment": (
+        _environment.create_test_project,
+        _environment.setup_git_repo,
+        _environment.create_sample_files,
+        _environment.reset_test_environment,
+        _environment.capture_test_artifacts,
     ),
     "Assertion Helpers": (
         _assertions.assert_contains_keywords,
