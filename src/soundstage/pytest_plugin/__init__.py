@@ -22,12 +22,17 @@ from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
 from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from soundstage.drivers import ClaudeCode, Command, Terminal
     from soundstage.host import App
     from soundstage.journal import Journal
     from soundstage.lifecycle import TaskDaemon
     from soundstage.models import Model, Script
     from soundstage.otel import OtlpReceiver
+    from soundstage.pytest_plugin._claude import Houses, WarmSession
+    from soundstage.pytest_plugin._claude_factories import PluginFactory, ProjectFactory
+    from soundstage.pytest_plugin._claude_harness import HarnessClient
     from soundstage.pytest_plugin._stage import Stage
     from soundstage.trace import Trace
     from soundstage.wire import ModelServer
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
 
 STAGE = pytest.StashKey["Stage"]()
 SNAPSHOTS = pytest.StashKey[SnapshotBook]()
+ISOLATION = "--soundstage-isolation"
 
 MARKERS = (
     (
@@ -44,7 +50,7 @@ MARKERS = (
         "strict: requests without a rule and rules without a request fail the test. script: a script file. "
         "clock: 'virtual' or 'system'."
     ),
-    "claude_code(**options): options of the `claude_code` fixture, e.g. permission_mode='acceptEdits'.",
+    "claude_code(**options): for `claude_code` and `test_session`, e.g. permission_mode='acceptEdits'.",
 )
 
 
@@ -69,6 +75,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         default=False,
         help="Write the snapshots of `prompt_snapshot` that are missing or have changed.",
+    )
+    group.addoption(
+        ISOLATION,
+        choices=("process", "netns", "container"),
+        default="process",
+        help="How far Claude Code is kept apart in tests that do not say it themselves.",
     )
 
 
@@ -205,7 +217,61 @@ def terminal(stage: Stage) -> Callable[..., Awaitable[Terminal]]:
 def claude_code(stage: Stage, request: pytest.FixtureRequest) -> ClaudeCode:
     """The real Claude Code CLI in the workspace, answered by the script: `await claude_code.prompt(..)`."""
     mark = request.node.get_closest_marker("claude_code")
-    return stage.claude_code(**(mark.kwargs if mark else {}))
+    return stage.claude_code(
+        **{"isolation": request.config.getoption(ISOLATION), **(mark.kwargs if mark else {})}
+    )
+
+
+@pytest.fixture(scope="session")
+def claude_code_houses() -> Generator[Houses, None, None]:
+    """The processes of Claude Code that stay warm between tests; `test_session` takes them from here."""
+    from soundstage.pytest_plugin._claude import Houses
+
+    houses = Houses()
+    yield houses
+    houses.close()
+
+
+@pytest.fixture
+def test_session(
+    stage: Stage, claude_code_houses: Houses, request: pytest.FixtureRequest
+) -> Generator[WarmSession, None, None]:
+    """A new conversation with the real CLI, in a process that stays warm: `test_session.run_command(..)`."""
+    from soundstage.pytest_plugin._claude import begin_session
+
+    session = begin_session(request.node, stage, claude_code_houses, request.config.getoption(ISOLATION))
+    yield session
+    session.end()
+
+
+@pytest.fixture
+def plugin_installed(test_session: WarmSession) -> Generator[PluginFactory, None, None]:
+    """Installs plugins for this test: `plugin_installed("agent-loop", marketplace=FOLDER)`; all go afterwards."""
+    from soundstage.pytest_plugin._claude_factories import PluginFactory
+
+    factory = PluginFactory(test_session)
+    yield factory
+    factory.uninstall_all()
+
+
+@pytest.fixture
+def test_project(tmp_path: Path) -> Generator[ProjectFactory, None, None]:
+    """Generates projects for this test: `test_project("cli", "python", "Calculator App")`; all go afterwards."""
+    from soundstage.pytest_plugin._claude_factories import ProjectFactory
+
+    factory = ProjectFactory(tmp_path)
+    yield factory
+    factory.remove_all()
+
+
+@pytest.fixture(scope="session")
+def harness_client(tmp_path_factory: pytest.TempPathFactory) -> Generator[HarnessClient, None, None]:
+    """An MCP client of the harness: `harness_client.call_tool("create_test_project", {...})`."""
+    pytest.importorskip("mcp", reason="needs the MCP SDK: pip install 'soundstage[mcp]'")
+    from soundstage.pytest_plugin._claude_harness import HarnessClient
+
+    with HarnessClient(tmp_path_factory.mktemp("harness")) as client:
+        yield client
 
 
 @pytest.fixture

@@ -1,0 +1,260 @@
+"""Claude Code for synchronous tests: a process that many tests use, one after the other.
+
+How it works. A `House` is one running CLI with its home, its folder and a model server, in a thread of its own;
+`Houses` keeps those that are warm, by isolation level and options. A test takes one and becomes its guest: the
+test's script answers, and what the house puts into its journal is told again in the journal of the test, so that
+trace, failure report and checks are those of any other test. Afterwards the conversation is cleared with
+`session.fresh()`, which refuses when anything has been left behind, and the folder is emptied. A house that has
+been refused, or that a test has changed or broken, is closed, and the next test gets a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import sys
+import uuid
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pytest
+
+from soundstage.clock import SystemClock, run
+from soundstage.drivers import ClaudeCode, isolation_problem
+from soundstage.drivers.claude_code import bundled_cli
+from soundstage.errors import InvalidStateError, SoundstageError
+from soundstage.journal import Journal, Noted
+from soundstage.lifecycle import LoopThread, Supervisor, remove_tree
+from soundstage.messages import ModelChunk, ModelRequest
+from soundstage.models import Script, ScriptedModel, Wrapper
+from soundstage.wire import ModelServer
+from soundstage.worlds import Workspace
+
+if TYPE_CHECKING:
+    from soundstage.drivers.claude_code import ClaudeSession, ClaudeTurn
+    from soundstage.pytest_plugin._stage import Stage
+
+T = TypeVar("T")
+WARM: Final = 4  # processes that are kept; each takes some hundred megabytes
+WITHIN: Final = 50.0  # seconds for a turn; a test has a minute by default
+
+
+class _Guest(Wrapper):
+    """The model of whoever is in the house."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        return self.inner.stream(request)
+
+
+class House:
+    """A running CLI that tests take turns in.
+
+    Args:
+        isolation: how far it is kept apart.
+        options: as for `ClaudeCode`.
+    """
+
+    def __init__(self, isolation: str, options: Mapping[str, Any]) -> None:
+        clock = SystemClock()
+        self.journal = Journal(clock=clock)
+        self.model = _Guest(ScriptedModel(Script(name="nobody is in the house")))
+        self.workspace = Workspace(self.journal)
+        server = ModelServer(self.model, self.journal, clock=clock)
+        given = {"session_id": str(uuid.uuid4()), "isolation": isolation, **options}
+        self.claude = ClaudeCode(self.journal, server, self.workspace, **given)
+        self._daemons = Supervisor((server, self.workspace, self.claude), clock=clock)
+        self._end = contextlib.ExitStack()
+
+    def open(self) -> None:
+        """Start everything.
+
+        Raises:
+            EnvironmentProblem: if the CLI is missing, or cannot be kept apart like that.
+        """
+        with contextlib.ExitStack() as stack:
+            self.thread = stack.enter_context(LoopThread("soundstage house"))
+            self.thread.call(self._daemons.start())
+            stack.callback(lambda: self.thread.call(self._daemons.stop()))
+            self._end = stack.pop_all()
+
+    def close(self) -> None:
+        """Stop everything. Harmless when repeated."""
+        self._end.close()
+
+    def clear(self) -> None:
+        """End the conversation, and empty the folder.
+
+        Raises:
+            InvalidStateError: if something of it is left.
+        """
+        self.thread.call(self.claude.session.fresh())
+        empty(self.workspace.root)
+
+
+def empty(folder: Path) -> None:
+    """Remove what is in a folder; the folder stays, because a process works in it."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            remove_tree(path)
+        else:
+            path.unlink()
+
+
+class Houses:
+    """The warm houses of a test run."""
+
+    def __init__(self) -> None:
+        self._warm: dict[str, House] = {}
+
+    def take(self, isolation: str, options: Mapping[str, Any]) -> tuple[House, bool]:
+        """A house, and whether it has had guests before."""
+        key = _key(isolation, options)
+        house = self._warm.pop(key, None)
+        if house is not None:
+            return house, True
+        house = House(isolation, options)
+        house.open()
+        return house, False
+
+    def give_back(self, isolation: str, options: Mapping[str, Any], house: House) -> None:
+        """Keep a house warm; the one that has not been used for longest goes if there are too many."""
+        self._warm[_key(isolation, options)] = house
+        while len(self._warm) > WARM:
+            self._warm.pop(next(iter(self._warm))).close()
+
+    def close(self) -> None:
+        """Close all of them."""
+        with contextlib.ExitStack() as all_of_them:
+            for house in self._warm.values():
+                all_of_them.callback(house.close)
+        self._warm.clear()
+
+
+def _key(isolation: str, options: Mapping[str, Any]) -> str:
+    return repr((isolation, sorted((name, repr(value)) for name, value in options.items())))
+
+
+class WarmSession:
+    """A conversation with the real CLI, for a synchronous test. Got as `test_session`.
+
+    Attributes:
+        name: `test_session_<8 hex>`; the digits are those of the conversation's first id.
+        workspace: the folder that the agent works in, empty at first.
+        claude: the driver; `call` runs what it offers.
+        used: whether the process has had other conversations before.
+    """
+
+    def __init__(self, stage: Stage, houses: Houses, isolation: str, options: Mapping[str, Any]) -> None:
+        self._stage, self._houses, self._kept_by = stage, houses, (isolation, options)
+        self._house, self.used = houses.take(isolation, options)
+        self._house.model.inner = stage.scripted
+        self._told = len(self._house.journal) if self.used else 0
+        self._shift = stage.journal.clock.now() - self._house.journal.clock.now()
+        self._positions: dict[int, int] = {}
+        self._changed = False
+        self.claude: ClaudeCode = self._house.claude
+        self.workspace = Workspace(stage.journal, self._house.workspace.root)
+        run(self.workspace.start(), clock=SystemClock())
+        self.name = f"test_session_{self.session.id[:8]}"
+        self._tell()
+
+    @property
+    def session(self) -> ClaudeSession:
+        """The driver's session."""
+        return self.claude.session
+
+    @property
+    def id(self) -> str:
+        """The conversation's id, as the CLI has it."""
+        return self.session.id
+
+    @property
+    def root(self) -> Path:
+        """The folder that the agent works in."""
+        return self.workspace.root
+
+    def prompt(self, text: str, *, within: float = WITHIN) -> ClaudeTurn:
+        """Send a prompt and wait for the result."""
+        return self.call(self.session.prompt(text, within=within))
+
+    def run_command(self, command: str, arguments: str = "", *, within: float = WITHIN) -> ClaudeTurn:
+        """Run a slash command, with the name of its plugin, and wait for the result."""
+        return self.call(self.session.run_command(command, arguments, within=within))
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine of the driver: `test_session.call(test_session.session.commands())`."""
+        try:
+            return self._house.thread.call(work)
+        finally:
+            self._tell()
+
+    def change(self) -> None:
+        """Say that the process will not be what it was; the next test gets another one."""
+        self._changed = True
+
+    def _tell(self) -> None:
+        """Tell the journal of the test what the house has seen since the last time."""
+        for record in self._house.journal.read(self._told):
+            self._told = record.position
+            self._positions[record.position] = self._stage.journal.append(
+                record.event,
+                source=record.source,
+                cause=self._positions.get(record.cause or 0),
+                at=record.time + self._shift,
+            )
+
+    def end(self) -> None:
+        """End the conversation; keep the process, if it is as it was."""
+        run(self.workspace.stop(), clock=SystemClock())
+        try:
+            if self._changed:
+                self._house.close()
+            else:
+                self._clear()
+        finally:
+            self._tell()
+
+    def _clear(self) -> None:
+        try:
+            self._house.clear()
+        except (SoundstageError, OSError) as error:  # it is broken, or not as it was: nobody else gets it
+            data = {"why": str(error)}
+            self._stage.journal.append(
+                Noted(text="the process is not used again", data=data), source="pytest"
+            )
+            self._house.close()
+        else:
+            self._houses.give_back(*self._kept_by, self._house)
+
+
+def skip_without(isolation: str) -> None:
+    """Skip the test, with the reason, where the CLI is missing or cannot be kept apart like that."""
+    if bundled_cli() is None:
+        pytest.skip("needs the Claude Code CLI: pip install 'soundstage[claude]'")
+    problem = isolation_problem(isolation)
+    if problem is not None:
+        pytest.skip(str(problem))
+
+
+def begin_session(item: pytest.Function, stage: Stage, houses: Houses, isolation: str) -> WarmSession:
+    """The conversation of a test; its mark `claude_code` has the options.
+
+    Raises:
+        InvalidStateError: if the test is asynchronous; it would stand still.
+    """
+    mark = item.get_closest_marker("claude_code")
+    options = dict(mark.kwargs) if mark else {}
+    if inspect.iscoroutinefunction(item.obj):
+        raise InvalidStateError(
+            "`test_session` is for synchronous tests", hint="use `claude_code`, or leave out `async`"
+        )
+    level = str(options.pop("isolation", isolation))
+    skip_without(level)
+    return WarmSession(stage, houses, level, {"environment": {"PATH": own_path()}, **options})
+
+
+def own_path() -> str:
+    """Our PATH, with the Python that runs the tests as the first one: hooks call it `python3`."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
