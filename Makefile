@@ -15,7 +15,7 @@ $(READY): pyproject.toml tools/setup.sh
 	@sh tools/setup.sh "$(PYTHON)" "$(VENV)"
 	@touch $(READY)
 
-demo: $(READY)  ## three scenarios, live, then a table and an HTML page
+demo: $(READY)  ## six scenarios, live, then a table and an HTML page
 	@$(BIN)/soundstage demo --out soundstage-demo
 
 test: $(READY)  ## all tests, in parallel and in random order, with the coverage of the spine checked

@@ -33,6 +33,8 @@ _DEAD_PROXY = {
     **{name.lower(): value for name, value in _NOWHERE.items()},
     "NODE_USE_ENV_PROXY": "1",
 }
+PLUGINS = Path(__file__).resolve().parent.parent / "examples" / "plugins"
+PLUGIN_WHAT = "a plugin command test: install, start, expand, two turns, checks"
 WHAT, AGAINST = "a Claude Code run through the driver, one prompt", "the bare CLI and a constant server"
 
 
@@ -50,8 +52,17 @@ def rows(settings: Settings) -> Iterator[Row]:
             settings.tell("warming up")
             interleave(turns, 1)
             times = interleave(turns, settings.scaled(15, least=3), settings.tell)
+            plugin = {"driver": _driven_plugin, "bare": lambda: _bare_plugin(port)}
+            settings.tell("warming up the plugin")
+            interleave(plugin, 1)
+            plugin_times = interleave(plugin, settings.scaled(9, least=3), settings.tell)
+    yield _row(WHAT, AGAINST, times, 1.15)
+    yield _row(PLUGIN_WHAT, "the bare CLI doing the same", plugin_times, 1.3)
+
+
+def _row(what: str, against: str, times: dict[str, list[float]], target: float) -> Row:
     figures = f"{millis(median(times['driver']))} : {millis(median(times['bare']))}"
-    yield Row(WHAT, AGAINST, figures, ratio(times["driver"], times["bare"]), 1.15, "at most")
+    return Row(what, against, figures, ratio(times["driver"], times["bare"]), target, "at most")
 
 
 def _missing() -> str:
@@ -93,6 +104,56 @@ async def _drive(workspace: Path) -> str:
     return turn.text
 
 
+def _driven_plugin() -> float:
+    """Seconds of a plugin test: install, start, run a command and a prompt, check what the model received."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        text = asyncio.run(_drive_plugin(Path(folder)))
+        elapsed = time.perf_counter() - start
+    return _checked(text, elapsed)
+
+
+async def _drive_plugin(workspace: Path) -> str:
+    from soundstage.drivers import ClaudeCode
+    from soundstage.journal import Journal
+    from soundstage.models import Script, ScriptedModel
+    from soundstage.wire import ModelServer
+
+    script = Script()
+    script.on(user="/./").reply(ANSWER)
+    journal = Journal()
+    model_server = ModelServer(ScriptedModel(script), journal)
+    claude = ClaudeCode(journal, model_server, workspace)
+    await model_server.start()
+    await claude.start()
+    plugin = await claude.plugins.install("agent-loop", marketplace=PLUGINS)
+    await claude.session.reload_plugins()
+    turn = await claude.session.run_command("/agent-loop:explore", "the parser", within=WITHIN)
+    last = await claude.prompt(PROMPT, within=WITHIN)
+    await claude.stop()
+    await model_server.stop()
+    if plugin.status != "loaded" or turn.expansion is None or "the parser" not in turn.expansion.text:
+        raise BenchError(f"the command of the plugin did not reach the model: {turn.expansion}")
+    return last.text
+
+
+def _bare_plugin(port: int) -> float:
+    """Seconds of the same with the CLI alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        root, workspace = Path(folder) / "root", Path(folder) / "workspace"
+        for made in (root / "home", root / "tmp", workspace):
+            made.mkdir(parents=True)
+        environment, command = _environment(root, port), _command()
+        start = time.perf_counter()
+        for arguments in (("marketplace", "add", str(PLUGINS)), ("install", "agent-loop")):
+            plugin = [command[0], "plugin", *arguments]
+            subprocess.run(plugin, cwd=workspace, env=environment, capture_output=True, check=True)
+        prompts = ("/agent-loop:explore the parser", PROMPT)
+        text = _prompted(command, environment, workspace, prompts)
+        elapsed = time.perf_counter() - start
+    return _checked(text, elapsed)
+
+
 def _bare(port: int) -> float:
     """Seconds of a run of the CLI alone."""
     with tempfile.TemporaryDirectory() as folder:
@@ -105,8 +166,10 @@ def _bare(port: int) -> float:
     return _checked(text, elapsed)
 
 
-def _prompted(command: list[str], environment: dict[str, str], cwd: Path) -> str:
-    message = {"type": "user", "message": {"role": "user", "content": PROMPT}}
+def _prompted(
+    command: list[str], environment: dict[str, str], cwd: Path, prompts: tuple[str, ...] = (PROMPT,)
+) -> str:
+    """Send prompts, each after the result of the last. The last result."""
     with subprocess.Popen(
         command,
         cwd=cwd,
@@ -117,10 +180,12 @@ def _prompted(command: list[str], environment: dict[str, str], cwd: Path) -> str
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps(message).encode() + b"\n")
-        process.stdin.flush()
         said = (json.loads(line) for line in process.stdout)
-        result = next((line["result"] for line in said if line["type"] == "result"), "")
+        for prompt in prompts:
+            message = {"type": "user", "message": {"role": "user", "content": prompt}}
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+            result = next((line["result"] for line in said if line["type"] == "result"), "")
         process.stdin.close()
         process.stdout.read()
     return str(result)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -155,6 +155,95 @@ def show(
     from soundstage.report import show_journal
 
     _say(show_journal(journal, html=html))
+
+
+@app.command()
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of stdio.")] = False,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; loopback unless given.")] = None,
+    port: Annotated[int | None, typer.Option(help="0 picks a free one; 3000 unless given.")] = None,
+    token: Annotated[
+        str | None, typer.Option(help="What clients must send as bearer token; one is made unless given.")
+    ] = None,
+    no_token: Annotated[bool, typer.Option("--no-token", help="Let everybody on loopback in.")] = False,
+    projects: Annotated[Path | None, typer.Option(help="Folder for generated projects.")] = None,
+    artifacts: Annotated[Path | None, typer.Option(help="Folder for captured artifacts.")] = None,
+) -> None:
+    """Serve the harness as MCP tools: a coding agent tests a plugin end to end.
+
+    Over stdio, as agents start servers; or over HTTP, where clients send `Authorization: Bearer TOKEN` and
+    `/health` says whether it is up. `SOUNDSTAGE_MCP_TOKEN` gives the token without showing it.
+
+    Examples: `claude mcp add soundstage -- soundstage mcp`, `soundstage mcp --http --port 3000`
+    """
+    from soundstage.mcp_server import McpOptions, serve_mcp
+
+    given: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "token": token,
+        "projects": projects,
+        "artifacts": artifacts,
+    }
+    known = {name: value for name, value in given.items() if value is not None}
+    options = McpOptions.from_environment()._replace(http=http, open=no_token, **known)
+    raise typer.Exit(serve_mcp(options, say=_say, warn=_warn))
+
+
+project = typer.Typer(help="Projects for an agent to work on.", no_args_is_help=True)
+app.add_typer(project, name="project")
+
+
+@project.command("new")
+def project_new(
+    folder: Annotated[Path, typer.Argument(help="Where; it must not exist, or be empty.")],
+    type_: Annotated[str, typer.Option("--type", help="web-app, cli or library.")] = "cli",
+    language: Annotated[str, typer.Option(help="python, javascript or go.")] = "python",
+    name: Annotated[str | None, typer.Option(help="As people write it; made of the folder's name.")] = None,
+    git: Annotated[bool, typer.Option("--git", help="Put it under git, with a first commit.")] = False,
+) -> None:
+    """Generate a small project whose own tests pass with its own toolchain.
+
+    Example: `soundstage project new calc --type cli --language python --name "Calculator App" --git`
+    """
+    from soundstage.worlds.projects import create_project, project_text, set_up_git
+
+    made = create_project(type_, language, folder, name)
+    _say(project_text(made))
+    if git:
+        _say(f"  git: {set_up_git(made.path).commit}")
+
+
+plugin = typer.Typer(help="Plugins of Claude Code.", no_args_is_help=True)
+app.add_typer(plugin, name="plugin")
+
+
+@plugin.command("test")
+def plugin_test(
+    folder: Annotated[Path, typer.Argument(help="A plugin, or a marketplace with plugins.")],
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit file too.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page too.")] = None,
+    isolation: Annotated[str, typer.Option(help="process or netns.")] = "process",
+    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail the test.")] = False,
+    within: Annotated[float, typer.Option(help="Seconds that a hook or a server may take.")] = 10.0,
+) -> None:
+    """Test a plugin that has no test yet, with the real Claude Code CLI, offline.
+
+    Reads its files, loads it, expands every command, runs every hook for each of its events, starts every MCP
+    server. Says what is broken, with file and line. Exit codes: 0 sound, 1 something is broken, 2 not testable.
+
+    Example: `soundstage plugin test ./my-plugin --junit report.xml`
+    """
+    from soundstage.drivers import Isolation
+    from soundstage.plugin_check import PluginTestOptions, run_plugin_test
+
+    try:
+        level = Isolation(isolation)
+    except ValueError:
+        known = ", ".join(level.value for level in Isolation)
+        raise typer.BadParameter(f"{isolation!r} is no isolation level; known: {known}") from None
+    options = PluginTestOptions(folder, junit, html, level, strict, within)
+    raise typer.Exit(run_plugin_test(options, say=_say, warn=_warn))
 
 
 def _say(text: str) -> None:

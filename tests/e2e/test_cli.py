@@ -479,3 +479,63 @@ def test_a_reader_that_has_left_is_no_failure(tmp_path, script, journal, command
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_project_new_makes_a_project_whose_own_tests_pass_and_says_how_to_run_them(soundstage, tmp_path):
+    done = soundstage("project", "new", "calc", "--name", "Calculator App", "--git")
+    assert done.returncode == 0, done.stderr
+    assert "Calculator App: cli in python" in done.stdout
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path / "calc",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tests.returncode == 0, tests.stdout
+    log = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=tmp_path / "calc", capture_output=True, text=True, check=True
+    )
+    assert log.stdout == "Initial commit\n"
+
+
+def test_project_new_refuses_what_it_does_not_know(soundstage):
+    done = soundstage("project", "new", "calc", "--language", "cobol")
+    assert done.returncode == 2
+    assert "cobol" in done.stderr
+    assert "python, javascript, go" in done.stderr
+
+
+def test_plugin_test_finds_a_defect_with_file_and_line_and_exits_with_1(soundstage, tmp_path):
+    plugin = tmp_path / "broken"
+    (plugin / ".claude-plugin").mkdir(parents=True)
+    (plugin / ".claude-plugin" / "plugin.json").write_text('{"name": "broken", "version": "1.0.0"}')
+    (plugin / "hooks").mkdir()
+    (plugin / "hooks" / "hooks.json").write_text('{\n  "hooks": {\n    "pre-commit": []\n  }\n}\n')
+    done = soundstage("plugin", "test", str(plugin), "--junit", "report.xml")
+    assert done.returncode == 1, done.stderr
+    assert "hooks.json" in done.stdout
+    assert "pre-commit" in done.stdout
+    assert "<testsuite" in (tmp_path / "report.xml").read_text()
+
+
+def test_plugin_test_names_the_isolation_levels_it_knows(soundstage, tmp_path):
+    done = soundstage("plugin", "test", str(tmp_path), "--isolation", "moat")
+    assert done.returncode == 2
+    assert "process" in done.stderr
+    assert "netns" in done.stderr
+
+
+def test_mcp_over_http_wants_its_token_and_says_that_it_is_up(tmp_path):
+    command = [*MODULE, "mcp", "--http", "--port", "0", "--token", "sesame"]
+    with subprocess.Popen(
+        command, env=environment(tmp_path), cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            url = next(word for word in server.stdout.readline().split() if word.startswith("http"))
+            base = url.removesuffix("/mcp").rstrip("/")
+            assert httpx.get(f"{base}/health").status_code == 200
+            assert httpx.post(f"{base}/mcp", json={}).status_code == 401
+        finally:
+            server.send_signal(signal.SIGTERM)
+    assert server.returncode == 0

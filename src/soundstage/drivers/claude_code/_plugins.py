@@ -62,9 +62,13 @@ class Plugins:
         Raises:
             PluginError: if there is none, or its manifest is invalid.
         """
+        wanted = await self._add(folder)
+        return next(item for item in await self.marketplaces() if item.path == wanted)
+
+    async def _add(self, folder: Path | str) -> str:
         wanted = _full(folder)
         await self._manage("marketplace add", wanted, "marketplace", "add", wanted, "--json")
-        return next(item for item in await self.marketplaces() if item.path == wanted)
+        return wanted
 
     async def remove_marketplace(self, name: str) -> None:
         """Forget a marketplace, with the plugins from it.
@@ -91,8 +95,8 @@ class Plugins:
             PluginError: if it is unknown, or its manifest is invalid; `cause` tells.
         """
         if marketplace is not None:
-            added = await self.add_marketplace(marketplace)
-            plugin = plugin if "@" in plugin else f"{plugin}@{added.name}"
+            added = Path(await self._add(marketplace))
+            plugin = plugin if "@" in plugin else f"{plugin}@{_market_name(added)}"
         if "@" not in plugin:
             plugin = await self._found(plugin)
         await self._manage("install", plugin, "install", plugin, "--json")
@@ -219,3 +223,9 @@ class Plugins:
 
 def _full(folder: Path | str) -> str:
     return str(Path(folder).resolve())
+
+
+def _market_name(folder: Path) -> str:
+    """The name in the manifest of a marketplace that the CLI has just taken; asking the CLI costs 0.2 s."""
+    manifest = msgspec.json.decode((folder / ".claude-plugin" / "marketplace.json").read_bytes())
+    return str(manifest["name"])
