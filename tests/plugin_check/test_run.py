@@ -171,6 +171,29 @@ def test_a_good_plugin_is_run_as_a_whole(make: Make) -> None:
     ]
 
 
+ODD = {
+    "file": ("", "Look at @hello.py now."),
+    "data": ("", "In ${CLAUDE_PLUGIN_DATA}, ${CLAUDE_PROJECT_DIR}, ${CLAUDE_SESSION_ID}, ${HOME} and $HOME."),
+    "price": ("", "It costs $10 or $1.50, $ARGUMENTS[1], \\$ARGUMENTS, \\$1."),
+    "named": ("arguments: [who, what]\n", "Hello $who and $what."),
+    "lines": ("", "One\r\n\r\n\ttwo  \r\nthree\r\n"),
+    "block": ("allowed-tools: Bash(echo:*)\n", "Before\n```!\necho hi\n```\nafter !`echo a` and `!` alone."),
+    "fork": ("context: fork\n", "Do it in a fork."),
+    "model": ("model: haiku\n", "Be quick."),
+    "hidden": ("user-invocable: false\n", "Be quiet."),
+    "own": ("disable-model-invocation: true\n", "  <!-- hidden --> <b>& open</b>"),
+}
+
+
+def test_commands_with_everything_that_the_cli_replaces_have_no_finding(make: Make) -> None:
+    files = {
+        f"commands/{name}.md": f"---\ndescription: d\n{front}---\n{body}\n"
+        for name, (front, body) in ODD.items()
+    }
+    report = check(make(files))
+    assert report.findings == (), report_text(report)
+
+
 def test_the_payloads_reach_a_hook_as_the_cli_sends_them(make: Make, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     folder = make({})

@@ -8,24 +8,24 @@ before, since it would wait for the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from soundstage.drivers import ClaudeCode
-from soundstage.drivers.claude_code import ClaudeTurn, Defect, expand_command
+from soundstage.drivers.claude_code import ClaudeTurn, Defect
 from soundstage.errors import AppError, WaitTimeout
 from soundstage.match import preview
 from soundstage.messages import Text
 from soundstage.models import Script, ScriptedModel
 from soundstage.plugin_check._book import Book
 from soundstage.plugin_check._declared import Declared, DeclaredText
+from soundstage.plugin_check._expansion import ARGUMENTS, SHELL, first_gap
 from soundstage.plugin_check._stage import Stage
+from soundstage.plugin_check._texts import tool_names
 from soundstage.wire import ModelServer
 
-ARGUMENTS: Final = "alpha beta"
 WITHIN: Final = 60.0  # seconds for one prompt
-_RUN: Final = re.compile(r"!`[^`]*`|```!.*?```", re.DOTALL)
+_RUN: Final = re.compile(SHELL, re.DOTALL)
 _OFF: Final = ("false", "no", "0")
 
 
@@ -110,13 +110,7 @@ def _servers(plugin: Declared, turn: ClaudeTurn) -> None:
 
 
 def _skills(plugin: Declared, turn: ClaudeTurn, listed: frozenset[str]) -> None:
-    told = "\n".join(
-        part.text
-        for request in turn.requests
-        for message in request.messages
-        for part in message.parts
-        if isinstance(part, Text)
-    )
+    told = _told(turn)
     for skill in plugin.skills:
         if skill.called not in listed and skill.name not in told and skill.called not in told:
             skill.entry.add("not-listed", f"Claude Code does not offer the skill {skill.name}")
@@ -141,7 +135,7 @@ async def _commands(plugin: Declared, claude: ClaudeCode, stage: Stage, listed: 
                 message = preview(error.seen or error.summary, 400)
                 command.entry.add("not-expanded", stage.untouched(message), line=_shell_line(command))
             else:
-                _compare(command, turn, stage, claude.session.id)
+                _compare(command, turn, stage)
 
 
 def _shell_line(command: DeclaredText) -> int:
@@ -150,26 +144,29 @@ def _shell_line(command: DeclaredText) -> int:
     return command.document.text.count("\n", 0, found.start()) + 1 if found else 1
 
 
-def _compare(command: DeclaredText, turn: ClaudeTurn, stage: Stage, session: str) -> None:
-    if turn.expansion is None:
-        command.entry.add(
-            "not-expanded", f"{command.entry.name} does not reach the model: {preview(turn.text, 300)}"
-        )
+def _compare(command: DeclaredText, turn: ClaudeTurn, stage: Stage) -> None:
+    if not turn.requests:
+        message = f"{command.entry.name} does not reach the model: {preview(turn.text, 300)}"
+        command.entry.add("not-expanded", stage.untouched(message))
         return
-    text, place = turn.expansion.text, 0
-    for piece in _pieces(command, stage, session):
-        found = text.find(piece, place)
-        if found < 0:
-            line = command.document.text.count("\n", 0, max(command.document.text.find(piece[:20]), 0)) + 1
-            message = f"{command.entry.name} reaches the model without {preview(piece, 200)}"
-            command.entry.add("expansion", stage.untouched(message), line=line)
-            return
-        place = found + len(piece)
+    # a command with `context: fork` reaches a subagent, in whose request it is text like any other
+    sent = turn.expansion.text if turn.expansion is not None else _told(turn)
+    document = command.document
+    names = document.front.value.get("arguments") if document.front is not None else None
+    gap = first_gap(document.body, sent, names=tuple(tool_names(names)))
+    if gap is not None:
+        above = len(document.text) - len(document.body)
+        line = document.text.count("\n", 0, above + gap.offset) + 1
+        message = f"{command.entry.name} reaches the model {gap.message}"
+        command.entry.add("expansion", stage.untouched(message), line=line)
 
 
-def _pieces(command: DeclaredText, stage: Stage, session: str) -> Iterator[str]:
-    """What must be in the request, in order: the text around the output of shell commands."""
-    expected = expand_command(
-        command.document.text, ARGUMENTS, plugin_root=str(stage.plugin), session_id=session
+def _told(turn: ClaudeTurn) -> str:
+    """All that the model was told in a turn."""
+    return "\n".join(
+        part.text
+        for request in turn.requests
+        for message in request.messages
+        for part in message.parts
+        if isinstance(part, Text)
     )
-    return (piece.strip() for piece in _RUN.split(expected) if piece.strip())
