@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from soundstage.drivers import isolation_problem
+from soundstage.drivers import InContainer, isolation_problem
 
 
 def process_exists(pid: int) -> bool:
@@ -31,3 +31,24 @@ def netns() -> str:
     if problem is not None:
         pytest.skip(str(problem))
     return "netns"
+
+
+def image(name: str) -> InContainer:
+    """A container of an image that `tools/podman.sh` builds, on a machine that has an engine and the image."""
+    chosen = InContainer(name)
+    problem = isolation_problem(chosen)
+    if problem is not None:
+        pytest.skip(str(problem))
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def busybox() -> InContainer:
+    """A container with a shell and little else."""
+    return image("soundstage/busybox")
+
+
+@pytest.fixture(scope="session")
+def debian() -> InContainer:
+    """A container with Debian, Python and git."""
+    return image("soundstage/debian")

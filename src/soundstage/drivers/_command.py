@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from soundstage.drivers._isolation import Isolation, Sandbox
+from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
 from soundstage.drivers._process import GRACE, SHOWN, Process
 from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, ProcessExited, Record
@@ -60,7 +60,7 @@ class Command(Daemon):
         allow: Iterable[str] = (),
         stdin: str | None = None,
         proxy: EgressProxy | None = None,
-        isolation: Isolation = Isolation.PROCESS,
+        isolation: AnyIsolation = Isolation.PROCESS,
         grace: float = GRACE,
         name: str = "",
     ) -> None:
@@ -68,7 +68,7 @@ class Command(Daemon):
             raise ValueError("a command needs at least the program: argv is empty")
         self.argv = tuple(str(part) for part in argv)
         super().__init__(name or Path(self.argv[0]).name, journal)
-        self.isolation = Isolation(isolation)
+        self.isolation = as_isolation(isolation)
         self._cwd = cwd
         self._stdin = stdin
         self._grace = grace

@@ -6,7 +6,8 @@ and what the caller adds. No variable of ours reaches it unless it is on the lis
 setting of the machine leaks into a run. It may still read the file system and open sockets by itself.
 
 With `Isolation.NETNS` it has a network of its own besides, in which the servers of its run are, and nothing else
-(`_netns.py`).
+(`_netns.py`). With `Isolation.CONTAINER`, or `InContainer(...)`, it has the files of an image instead of the machine's,
+besides (`_container`).
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from soundstage.drivers._netns import Namespace
 from soundstage.drivers._room import Room
-from soundstage.errors import EnvironmentProblem, InvalidStateError
+from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal
 from soundstage.lifecycle import LoopThread, ScratchFolder
 from soundstage.net import EgressProxy
@@ -31,15 +34,58 @@ class Isolation(StrEnum):
     """How far a program is kept apart.
 
     `PROCESS`: throw-away folders, a bare environment, a proxy that refuses and records. `NETNS`: besides, a network
-    in which there is nothing but the servers of the run; every try to leave is refused and recorded.
+    in which there is nothing but the servers of the run; every try to leave is refused and recorded. `CONTAINER`:
+    besides, the files of an image, `soundstage/agent`; `InContainer` says which image, and what it sees of ours.
     """
 
     PROCESS = "process"
     NETNS = "netns"
+    CONTAINER = "container"
+
+
+class InContainer(msgspec.Struct, frozen=True):
+    """Isolation in a container of one's choice. The program's home and the folder that it works in are there too.
+
+    Args:
+        image: its image; it needs a `/bin/sh`, and has to be there: nothing is pulled.
+        reads: files and folders of ours that it may read, at the same paths.
+        writes: folders of ours that it may write, at the same paths.
+
+    Example:
+        ::
+
+            Command(["python3", "agent.py"], journal, cwd=project, isolation=InContainer("my-agent"))
+    """
+
+    image: str = "soundstage/agent"
+    reads: tuple[Path, ...] = ()
+    writes: tuple[Path, ...] = ()
+
+
+AnyIsolation = Isolation | InContainer | str
+"""A level, by its name too, or a container of one's choice."""
+
+
+def as_isolation(isolation: AnyIsolation) -> Isolation | InContainer:
+    """The level that is meant.
+
+    Raises:
+        ScriptError: if there is no such level.
+    """
+    if isinstance(isolation, InContainer):
+        return isolation
+    try:
+        level = Isolation(isolation)
+    except ValueError:
+        raise ScriptError(
+            f"there is no isolation level {isolation!r}",
+            expected=", ".join(Isolation) + ", or InContainer(...)",
+        ) from None
+    return InContainer() if level is Isolation.CONTAINER else level
 
 
 @functools.cache
-def isolation_problem(isolation: Isolation | str) -> EnvironmentProblem | None:
+def isolation_problem(isolation: AnyIsolation) -> EnvironmentProblem | None:
     """What keeps this machine from keeping programs apart like that; `None` if nothing does.
 
     For tests that are to be skipped where they cannot run.
@@ -48,20 +94,18 @@ def isolation_problem(isolation: Isolation | str) -> EnvironmentProblem | None:
         >>> isolation_problem("process") is None
         True
     """
-    try:
-        if Isolation(isolation) is Isolation.NETNS:
-            with LoopThread("soundstage isolation") as beside:
-                beside.call(_try_network())
-    except EnvironmentProblem as problem:
-        return problem
+    with LoopThread("soundstage isolation") as beside:
+        try:
+            beside.call(_try(as_isolation(isolation)))
+        except EnvironmentProblem as problem:
+            return problem
     return None
 
 
-async def _try_network() -> None:
-    with ScratchFolder() as folder:
-        room = Namespace(Journal(), folder.path / "etc")
-        await room.open()
-        await room.close()
+async def _try(isolation: Isolation | InContainer) -> None:
+    sandbox = Sandbox(Journal(), isolation=isolation)
+    await sandbox.open()
+    await sandbox.close()
 
 
 INHERITED: Final = (
@@ -129,10 +173,11 @@ class Sandbox:
         proxy: EgressProxy | None = None,
         extra: Mapping[str, str] | None = None,
         allow: Iterable[str] = (),
-        isolation: Isolation = Isolation.PROCESS,
+        isolation: AnyIsolation = Isolation.PROCESS,
     ) -> None:
         self._journal = journal
-        self._isolation = Isolation(isolation)
+        self._isolation = as_isolation(isolation)
+        self._reads: list[Path] = []
         self._extra = dict(extra or {})
         self._allow = tuple(allow)
         self._own = EgressProxy(journal) if proxy is None and not _PROXIES & self._extra.keys() else None
@@ -162,6 +207,10 @@ class Sandbox:
         """What else keeps the program apart; `None` for nothing else."""
         return self._room
 
+    def needs(self, *paths: Path) -> None:
+        """Say that the programs which start from now on have to read files that are not in their folders."""
+        self._reads += [path.absolute() for path in paths]
+
     async def open(self) -> None:
         """Make the folders, start the proxy, and make the network, if it is to be one of its own.
 
@@ -174,12 +223,23 @@ class Sandbox:
         try:
             if self._own is not None:
                 await self._own.start()
-            if self._isolation is Isolation.NETNS:
-                self._room = Namespace(self._journal, self.root / "etc")
+            self._room = self._make_room()
+            if self._room is not None:
                 await self._room.open()
         except BaseException:
             await self.close()
             raise
+
+    def _make_room(self) -> Room | None:
+        match self._isolation:
+            case Isolation.NETNS:
+                return Namespace(self._journal, self.root / "etc")
+            case InContainer(image=image, reads=reads, writes=writes):
+                from soundstage.drivers._container._room import ContainerRoom
+
+                self.needs(*reads)
+                return ContainerRoom(self._journal, image, self.root, reads=self._reads, writes=writes)
+        return None
 
     def environment(self, own: Mapping[str, str] | None = None) -> dict[str, str]:
         """The program's environment; `own` is what this kind of program needs, the caller's wins over it."""

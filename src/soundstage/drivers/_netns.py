@@ -22,15 +22,14 @@ import os
 import socket
 import subprocess
 import sys
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from soundstage.drivers._netns_packets import Attempt, attempt_of, read_packet, refusal
+from soundstage.drivers._netns_outside import Outside
 from soundstage.drivers._room import Launch
 from soundstage.errors import EnvironmentProblem, HarnessError
-from soundstage.journal import EgressTried, Journal
+from soundstage.journal import Journal
 from soundstage.net import Listener, listeners_of
 
 SETUP: Final = Path(__file__).with_name("_netns_setup.py")
@@ -38,9 +37,7 @@ WITHIN: Final = 10.0  # seconds for making the namespaces
 NAME_SERVER: Final = (
     "192.0.2.53"  # reserved for documentation (RFC 5737): nobody's, so it is asked through us
 )
-FLOWS: Final = 1024  # attempts that are remembered, so that what belongs to one is told once
-_PACKET: Final = 65536
-_AT_ONCE: Final = 256  # packets, then it is the others' turn
+_MESSAGE: Final = 65536
 _MOST_DESCRIPTORS: Final = 250  # of one message: unix(7)
 _HINTS: Final = {
     "unshare": "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)",
@@ -73,9 +70,7 @@ class Namespace:
         self._folder = folder
         self._name = name
         self._handles: tuple[int, ...] = ()
-        self._outside = -1
-        self._served: dict[Listener, Callable[[], None]] = {}
-        self._flows: OrderedDict[Attempt, None] = OrderedDict()
+        self._inside: Inside | None = None
 
     async def open(self) -> None:
         """Make it, with all servers of the run in it.
@@ -83,12 +78,9 @@ class Namespace:
         Raises:
             EnvironmentProblem: if the system does not let us.
         """
-        listeners = listeners_of(self._journal)
-        made = await _set_up({"namespaces": (), "files": self._write_files(), "listen": _places(listeners)})
-        *handles, self._outside = made.descriptors[: made.answer["made"]]
-        self._handles = tuple(handles)
-        asyncio.get_running_loop().add_reader(self._outside, self.read)
-        await self._serve(listeners, made)
+        inside = Inside(self._journal, self._name)
+        self._handles = await inside.open(files=self._write_files())
+        self._inside = inside
 
     async def enter(self, launch: Launch) -> Launch:
         """Let a program be launched in here. Servers that have started meanwhile can be reached then, too.
@@ -96,11 +88,82 @@ class Namespace:
         Raises:
             EnvironmentProblem: if a program inside has taken the address of one.
         """
+        if self._inside is not None:
+            await self._inside.admit(self._handles)
+        return launch._replace(handles=self._handles)
+
+    async def leave(self, launch: Launch) -> None:
+        """A program has ended; the next one may come."""
+
+    def _write_files(self) -> dict[str, str]:
+        """Which file is to be replaced by which: names are looked up in ours alone, and then asked for."""
+        self._folder.mkdir()
+        for name, text in name_files().items():
+            (self._folder / name).write_text(text)
+        return {f"/etc/{name}": str(self._folder / name) for name in name_files()}
+
+    def read(self) -> None:
+        """Put on record what programs have tried so far."""
+        if self._inside is not None:
+            self._inside.read()
+
+    async def close(self) -> None:
+        """Let go of it; the system removes it when the last program inside has ended. Harmless when repeated."""
+        if self._inside is not None:
+            self._inside.close()
+            self._inside = None
+        for handle in self._handles:
+            os.close(handle)
+        self._handles = ()
+
+
+def name_files() -> dict[str, str]:
+    """The files that say how names are looked up, for a program that is to ask nobody but us."""
+    host = socket.gethostname()
+    return {
+        "resolv.conf": f"nameserver {NAME_SERVER}\noptions timeout:2 attempts:1\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+        "hosts": f"127.0.0.1 localhost {host}\n::1 localhost ip6-localhost\n",
+    }
+
+
+class Inside:
+    """What we have in a network: the servers of the run, and the end of the way out.
+
+    Args:
+        journal: where tries go; the servers that share it are reached inside.
+        name: how the journal calls it.
+    """
+
+    def __init__(self, journal: Journal, name: str) -> None:
+        self._journal = journal
+        self._name = name
+        self._outside: Outside | None = None
+        self._served: dict[Listener, Callable[[], None]] = {}
+
+    async def open(
+        self, namespaces: Sequence[int] = (), files: Mapping[str, str] | None = None
+    ) -> tuple[int, ...]:
+        """Make the way out and the servers' sockets, in these namespaces, or in new ones, which are returned."""
+        listeners = listeners_of(self._journal)
+        job = {
+            "namespaces": namespaces,
+            "files": dict(files or {}),
+            "interface": True,
+            "listen": _places(listeners),
+        }
+        made = await set_up(job)
+        *handles, device = made.descriptors[: made.answer["made"]]
+        self._outside = Outside(device, self._journal, self._name)
+        await self._serve(listeners, made)
+        return tuple(handles)
+
+    async def admit(self, namespaces: Sequence[int]) -> None:
+        """Open sockets for those servers that have started since."""
         listeners = [one for one in listeners_of(self._journal) if one not in self._served]
         if listeners:
-            job = {"namespaces": self._handles, "listen": _places(listeners)}
-            await self._serve(listeners, await _set_up(job, pass_fds=self._handles))
-        return launch._replace(handles=self._handles)
+            job = {"namespaces": namespaces, "interface": False, "listen": _places(listeners)}
+            await self._serve(listeners, await set_up(job))
 
     async def _serve(self, listeners: Sequence[Listener], made: Made) -> None:
         sockets = [socket.socket(fileno=fd) for fd in made.descriptors[made.answer["made"] :]]
@@ -108,62 +171,25 @@ class Namespace:
             sock.setblocking(False)  # noqa: FBT003
             self._served[listener] = await listener.listen_also(sock)
 
-    def _write_files(self) -> dict[str, str]:
-        """Which file is to be replaced by which: names are looked up in ours alone, and then asked for."""
-        host = socket.gethostname()
-        contents = {
-            "resolv.conf": f"nameserver {NAME_SERVER}\noptions timeout:2 attempts:1\n",
-            "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-            "hosts": f"127.0.0.1 localhost {host}\n::1 localhost ip6-localhost\n",
-        }
-        self._folder.mkdir()
-        for name, text in contents.items():
-            (self._folder / name).write_text(text)
-        return {f"/etc/{name}": str(self._folder / name) for name in contents}
-
     def read(self) -> None:
-        """Put on record, and refuse, what programs have sent to the outside so far."""
-        with contextlib.suppress(BlockingIOError):
-            for _ in range(_AT_ONCE):
-                self._refuse(os.read(self._outside, _PACKET))
+        """Put on record what programs have tried so far."""
+        if self._outside is not None:
+            self._outside.read()
 
-    def _refuse(self, raw: bytes) -> None:
-        packet = read_packet(raw)
-        attempt = attempt_of(packet) if packet is not None else None
-        if attempt is not None and attempt not in self._flows:
-            self._remember(attempt)
-            tried = EgressTried(host=attempt.host, port=attempt.port, method=attempt.method)
-            self._journal.append(tried, source=self._name)
-        answer = refusal(packet) if packet is not None else None
-        if answer is not None:
-            with contextlib.suppress(OSError):  # the interface has gone with its last program
-                os.write(self._outside, answer)
-
-    def _remember(self, attempt: Attempt) -> None:
-        self._flows[attempt] = None
-        if len(self._flows) > FLOWS:
-            self._flows.popitem(last=False)
-
-    async def close(self) -> None:
-        """Let go of it; the system removes it when the last program inside has ended. Harmless when repeated."""
+    def close(self) -> None:
+        """Close the sockets and the way out. Harmless when repeated."""
         for end in self._served.values():
             end()
         self._served.clear()
-        if self._outside >= 0:
-            self.read()
-            asyncio.get_running_loop().remove_reader(self._outside)
-            os.close(self._outside)
-            self._outside = -1
-        for handle in self._handles:
-            os.close(handle)
-        self._handles = ()
+        if self._outside is not None:
+            self._outside.close()
 
 
 def _places(listeners: Sequence[Listener]) -> list[tuple[str, int]]:
     return [(listener.host, listener.port) for listener in listeners]
 
 
-async def _set_up(job: dict[str, Any], *, pass_fds: Sequence[int] = ()) -> Made:
+async def set_up(job: Mapping[str, Any]) -> Made:
     """Run the program that makes namespaces, and what it sends."""
     if not sys.platform.startswith("linux"):
         raise _problem(f"this is {sys.platform}", "only Linux has them")
@@ -175,7 +201,7 @@ async def _set_up(job: dict[str, Any], *, pass_fds: Sequence[int] = ()) -> Made:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                pass_fds=(theirs.fileno(), *pass_fds),
+                pass_fds=(theirs.fileno(), *job["namespaces"]),
                 env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
             )
         try:
@@ -189,11 +215,11 @@ async def _set_up(job: dict[str, Any], *, pass_fds: Sequence[int] = ()) -> Made:
             await process.wait()
 
 
-async def _answer(ours: socket.socket, job: dict[str, Any], process: asyncio.subprocess.Process) -> Made:
+async def _answer(ours: socket.socket, job: Mapping[str, Any], process: asyncio.subprocess.Process) -> Made:
     ours.setblocking(False)  # noqa: FBT003
     ours.sendall(json.dumps(job).encode() + b"\n")
     await _readable(ours)
-    data, descriptors, _, _ = socket.recv_fds(ours, _PACKET, _MOST_DESCRIPTORS)
+    data, descriptors, _, _ = socket.recv_fds(ours, _MESSAGE, _MOST_DESCRIPTORS)
     if not data:
         _, errors = await process.communicate()
         raise HarnessError("making the namespaces failed", seen=errors.decode("utf-8", "replace"))

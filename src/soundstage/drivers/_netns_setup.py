@@ -15,7 +15,8 @@ descriptor that the harness reads. Whoever tries to reach something outside talk
 Then it opens a listening socket for each server of the run, on the same address and port as outside, and sends
 those along: a socket belongs to the namespace in which it was made, wherever it is used.
 
-Called again with namespaces that exist, it enters them and opens sockets only.
+Called with namespaces that exist, of an earlier call or of a container, it enters them, makes the interface if it is
+to, and opens sockets.
 """
 
 # ruff: noqa: PTH123
@@ -55,9 +56,11 @@ def main(control: socket.socket) -> None:
     """Do what the harness asks for, and send the descriptors."""
     job = json.loads(control.makefile("rb").readline())
     try:
-        made = [] if job["namespaces"] else _make(job)
+        made = [] if job["namespaces"] else _make(job["files"])
         for namespace in job["namespaces"]:
             _call("enter", _libc.setns, namespace, 0)
+        if job["interface"]:
+            made.append(_make_interface())
         sockets = [_listen(host, port) for host, port in job["listen"]]
     except StepError as failed:
         control.sendall(json.dumps({"step": failed.args[0], "failed": failed.args[1]}).encode())
@@ -67,13 +70,12 @@ def main(control: socket.socket) -> None:
     )
 
 
-def _make(job: dict[str, Any]) -> list[int]:
-    """All of the namespaces; descriptors of them, and of the harness's end of the interface."""
+def _make(files: dict[str, str]) -> list[int]:
+    """All of the namespaces; descriptors of them."""
     _unshare()
-    _replace_files(job["files"])
+    _replace_files(files)
     _bring_up_loopback()
-    outside = _make_interface()
-    return [*(os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in KINDS), outside]
+    return [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in KINDS]
 
 
 def _call(step: str, function: Any, *arguments: Any) -> None:

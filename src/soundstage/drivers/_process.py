@@ -84,6 +84,7 @@ class Process:
         self._line_limit = line_limit
         self._scratch = scratch
         self._room = room
+        self._entered: Launch | None = None
         self._errors: deque[str] = deque(maxlen=KEPT)
         self._launcher: asyncio.subprocess.Process | None = None
         self._connection: asyncio.StreamWriter | None = None
@@ -107,14 +108,15 @@ class Process:
         Raises:
             EnvironmentProblem: if it cannot be run: not found, not executable, no such folder.
         """
-        launch = Launch(self.argv, self.cwd, self._environment)
+        launch = Launch(self.argv, self.cwd, self._environment, terminal=self.on_terminal)
         if self._room is not None:
-            launch = await self._room.enter(launch)
+            launch = self._entered = await self._room.enter(launch)
         ours, theirs = socket.socketpair()
         try:
             reports = await self._launch(ours, theirs, launch.handles)
         except BaseException:
             ours.close()
+            await self._forget()
             raise
         finally:
             theirs.close()
@@ -224,13 +226,15 @@ class Process:
             self._on_line(channel, line)
 
     async def _forget(self) -> None:
-        """Wait for the launcher, and close what connects us with it."""
+        """Wait for the launcher, close what connects us with it, and leave the room."""
         if self._launcher is not None:
             await self._launcher.wait()
         if self._connection is not None:
             self._connection.close()
         if self._control is not None:
             self._control.close()
+        if self._room is not None and self._entered is not None:
+            await self._room.leave(self._entered)
 
     async def write(self, data: bytes) -> None:
         """Write to standard input; return when the system has taken it.

@@ -14,6 +14,7 @@ class Launch(NamedTuple):
     cwd: Path
     environment: Mapping[str, str]
     handles: tuple[int, ...] = ()
+    terminal: bool = False
 
 
 class Room(Protocol):
@@ -25,6 +26,10 @@ class Room(Protocol):
 
     async def enter(self, launch: Launch) -> Launch:
         """What is to be launched so that this program runs in here."""
+        ...
+
+    async def leave(self, launch: Launch) -> None:
+        """What `enter` has returned is over: let nothing of it be left. Harmless when repeated."""
         ...
 
     def read(self) -> None:

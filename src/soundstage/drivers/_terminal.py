@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from soundstage.drivers._isolation import Isolation, Sandbox
+from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
 from soundstage.drivers._process import GRACE
 from soundstage.drivers._pty import Pty, PtyProcess
 from soundstage.drivers._screen_log import ScreenLog
@@ -83,7 +83,7 @@ class Terminal(Daemon):
         environment: Mapping[str, str] | None = None,
         allow: Iterable[str] = (),
         proxy: EgressProxy | None = None,
-        isolation: Isolation = Isolation.PROCESS,
+        isolation: AnyIsolation = Isolation.PROCESS,
         grace: float = GRACE,
         echo: bool = True,
         on_output: Callable[[bytes], None] | None = None,
@@ -93,7 +93,7 @@ class Terminal(Daemon):
             raise ValueError("a terminal needs at least the program: argv is empty")
         super().__init__(name, journal)
         self.argv = tuple(str(part) for part in argv)
-        self.isolation = Isolation(isolation)
+        self.isolation = as_isolation(isolation)
         self._emulator = Emulator(columns=columns, rows=rows, history=scrollback)
         self._cwd = cwd
         self._grace = grace

@@ -1,8 +1,18 @@
 """Things that start, run and stop: daemons, the supervisor that owns them, and folders that go with a run."""
 
 from soundstage.lifecycle._daemon import Daemon, Status, TaskDaemon
-from soundstage.lifecycle._scratch import ScratchFolder, remove_tree
+from soundstage.lifecycle._scratch import ScratchFolder, owner_is_dead, remove_tree, started_at
 from soundstage.lifecycle._supervisor import Supervisor
 from soundstage.lifecycle._thread import LoopThread
 
-__all__ = ["Daemon", "LoopThread", "ScratchFolder", "Status", "Supervisor", "TaskDaemon", "remove_tree"]
+__all__ = [
+    "Daemon",
+    "LoopThread",
+    "ScratchFolder",
+    "Status",
+    "Supervisor",
+    "TaskDaemon",
+    "owner_is_dead",
+    "remove_tree",
+    "started_at",
+]

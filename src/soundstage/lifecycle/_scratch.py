@@ -117,21 +117,22 @@ def sweep(parent: Path) -> list[Path]:
     removed = []
     for path in parent.glob("soundstage-*-*-*"):
         found = _NAME.fullmatch(path.name)
-        if found and not _alive(int(found["pid"]), int(found["start"])) and _removed(path):
+        if found and owner_is_dead(int(found["pid"]), int(found["start"])) and _removed(path):
             removed.append(path)
     return removed
 
 
-def _alive(pid: int, start: int) -> bool:
+def owner_is_dead(pid: int, start: int) -> bool:
+    """Whether the process that had this id, and started then, is gone."""
     if start:
-        return started_at(pid) == start
+        return started_at(pid) != start
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return False
+        return True
     except PermissionError:
         pass
-    return True
+    return False
 
 
 def _removed(path: Path) -> bool:

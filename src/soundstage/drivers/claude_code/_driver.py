@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from soundstage.clock import IdSource
-from soundstage.drivers._isolation import Isolation, Sandbox
+from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
 from soundstage.drivers._process import GRACE
 from soundstage.drivers.claude_code._binary import find_cli
 from soundstage.drivers.claude_code._cli import Cli
@@ -19,7 +19,7 @@ from soundstage.drivers.claude_code._environment import (
     refuse_stray_memories,
 )
 from soundstage.drivers.claude_code._hook_runs import Hooks
-from soundstage.drivers.claude_code._options import SessionOptions, session_options
+from soundstage.drivers.claude_code._options import SessionOptions, files_of, session_options
 from soundstage.drivers.claude_code._plugins import Plugins
 from soundstage.drivers.claude_code._session import CONTROL_WITHIN, WITHIN, ClaudeSession
 from soundstage.drivers.claude_code._turn import ClaudeTurn
@@ -86,14 +86,14 @@ class ClaudeCode(Daemon):
         proxy: EgressProxy | None = None,
         environment: Mapping[str, str] | None = None,
         allow: Iterable[str] = (),
-        isolation: Isolation = Isolation.PROCESS,
+        isolation: AnyIsolation = Isolation.PROCESS,
         grace: float = GRACE,
         transcripts: Path | str | None = None,
         name: str = "claude-code",
         **options: Any,
     ) -> None:
         super().__init__(name, journal)
-        self.isolation = Isolation(isolation)
+        self.isolation = as_isolation(isolation)
         self.options = session_options(SessionOptions(), options)
         self.sessions: list[ClaudeSession] = []
         self.plugins = Plugins(self._one_command)
@@ -149,6 +149,7 @@ class ClaudeCode(Daemon):
         first = not self.sessions
         base = self.options if first else session_options(self.options, {"session_id": ""})
         options = session_options(base, changes)
+        self._sandbox.needs(self._cli, *files_of(options))
         earlier = options.resume if not options.fork else ""
         session = ClaudeSession(
             self.journal,

@@ -111,6 +111,12 @@ def session_options(base: SessionOptions, changes: Mapping[str, Any]) -> Session
     return msgspec.structs.replace(base, **changes)
 
 
+def files_of(options: SessionOptions) -> list[Path]:
+    """Files and folders that the arguments name, and that the CLI therefore has to see."""
+    named = [*options.plugin_dirs, *([options.settings] if isinstance(options.settings, Path | str) else [])]
+    return [path for path in map(Path, named) if path.exists()]
+
+
 def arguments(options: SessionOptions, session_id: str) -> list[str]:
     """The arguments of the CLI.
 

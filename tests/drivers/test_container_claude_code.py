@@ -1,0 +1,67 @@
+"""The real CLI in a container: its model, its tools and a plugin with a hook."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from soundstage.drivers import ClaudeCode
+from soundstage.journal import EgressTried, HookFired, Journal, ProcessExited
+from soundstage.models import CallSpec, Script, ScriptedModel
+from soundstage.wire import ModelServer
+
+
+def write_plugin(folder: Path) -> Path:
+    hooks = {
+        "PreToolUse": [
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "echo seen by the hook"}]}
+        ]
+    }
+    files = {
+        ".claude-plugin/plugin.json": json.dumps({"name": "demo", "version": "1.0.0"}),
+        "commands/look.md": "---\ndescription: looks around\n---\nLook at $ARGUMENTS.\n",
+        "hooks/hooks.json": json.dumps({"hooks": hooks}),
+    }
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    return folder
+
+
+def test_the_real_cli_works_in_a_container_as_it_does_outside(debian, tmp_path):
+    journal = Journal()
+    script = Script()
+    look = CallSpec(
+        name="Bash", arguments={"command": "cat /etc/os-release > seen.txt; ls", "description": "look"}
+    )
+    script.on(user="Look at the files", iteration=1).reply(tool_calls=[look])
+    script.on(tool_result="seen.txt").reply("Done.")
+    project = tmp_path / "project"
+    project.mkdir()
+
+    async def main() -> None:
+        server = ModelServer(ScriptedModel(script), journal)
+        await server.start()
+        claude = ClaudeCode(
+            journal,
+            server,
+            project,
+            isolation=debian,
+            plugin_dirs=[write_plugin(tmp_path / "demo")],
+            allowed_tools=["Bash"],
+        )
+        try:
+            await claude.start()
+            turn = await claude.prompt("/demo:look the files", within=50)
+            assert not turn.is_error
+            assert turn.text == "Done."
+        finally:
+            await claude.stop()
+            await server.stop()
+
+    asyncio.run(main())
+    assert "Debian" in (project / "seen.txt").read_text()
+    assert [event.output.strip() for event in journal.events(HookFired)] == ["seen by the hook"]
+    assert journal.events(EgressTried) == []
+    assert journal.events(ProcessExited)[-1].code == 0
