@@ -21,6 +21,7 @@ from soundstage.errors import (
     ExpectationError,
     InvalidStateError,
     NetworkForbiddenError,
+    ScriptError,
     WaitTimeout,
 )
 from soundstage.journal import (
@@ -398,5 +399,5 @@ def test_a_command_is_a_driver() -> None:
     assert isinstance(Command(["cat"], Journal()), Driver)
     with pytest.raises(ValueError, match="argv is empty"):
         Command([], Journal())
-    with pytest.raises(ValueError, match="container"):
-        Command(["cat"], Journal(), isolation="container")  # type: ignore[arg-type]
+    with pytest.raises(ScriptError, match="chroot"):
+        Command(["cat"], Journal(), isolation="chroot")

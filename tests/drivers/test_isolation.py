@@ -15,6 +15,7 @@ import pytest
 
 from soundstage.drivers import Command, Isolation, isolation_problem
 from soundstage.drivers._isolation import FIXED, FOLDERS, INHERITED, Sandbox, isolated
+from soundstage.errors import ScriptError
 from soundstage.journal import Journal
 
 SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
@@ -98,7 +99,7 @@ def test_what_the_caller_adds_wins_and_what_he_allows_is_passed_on(tmp_path):
 
 def test_the_levels_that_every_machine_has_have_no_problem_and_others_do_not_exist():
     assert isolation_problem("process") is None
-    with pytest.raises(ValueError, match="chroot"):
+    with pytest.raises(ScriptError, match="chroot"):
         isolation_problem("chroot")
 
 

@@ -342,6 +342,9 @@ def test_where_the_kernel_refuses_the_error_says_what_and_what_to_do(monkeypatch
     assert "isolation='process'" in str(caught.value)
 
 
+JOB = '{"namespaces": [], "files": {}, "interface": true, "listen": [["127.0.0.1", 80]]}'
+
+
 def test_an_ordinary_user_can_have_such_a_network_too(netns, tmp_path):
     """The program that makes it, run as nobody: it sends the namespaces, the interface and a socket."""
     if os.geteuid() != 0:
@@ -358,9 +361,7 @@ def test_an_ordinary_user_can_have_such_a_network_too(netns, tmp_path):
             extra_groups=[],
             cwd="/",
         )
-        ours.sendall(
-            json.dumps({"namespaces": [], "files": {}, "listen": [["127.0.0.1", 80]]}).encode() + b"\n"
-        )
+        ours.sendall(JOB.encode() + b"\n")
         answer, descriptors, _, _ = socket.recv_fds(ours, 9999, 9)
         assert process.wait() == 0
     assert json.loads(answer) == {"made": len(KINDS) + 1}
