@@ -5,7 +5,6 @@ from __future__ import annotations
 from soundstage.agents.runtime import AgentDefinition, AgentLoop, AgentRegistry
 from soundstage.agents.teams import (
     ConversationCoordinator,
-    HandOverModel,
     RetryingModel,
     TurnRouter,
     flow_tools,
@@ -55,7 +54,7 @@ def make_router(
     ids = ids if ids is not None else IdSource()
     journaled = model if isinstance(model, JournaledModel) else JournaledModel(model, journal)
     loop = AgentLoop(
-        HandOverModel(RetryingModel(journaled)),
+        RetryingModel(journaled),
         AgentRegistry(TEAM, flow_tools()),
         journal=journal,
         ids=ids,

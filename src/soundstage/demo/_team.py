@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from soundstage.agents.runtime import AgentLoop, AgentRegistry
-from soundstage.agents.teams import ConversationCoordinator, HandOverModel, TurnRouter, flow_tools
+from soundstage.agents.teams import ConversationCoordinator, TurnRouter, flow_tools
 from soundstage.demo._scenario import Scenario
 from soundstage.host import Host, HostBuilder
 from soundstage.models import Script
@@ -53,7 +53,7 @@ async def body(host: Host) -> None:
     """One task, eight turns; the verifier's complaint has to reach the one who works."""
     coordinator = ConversationCoordinator(host.journal, ids=host.ids)
     loop = AgentLoop(
-        HandOverModel(host.model),
+        host.model,
         AgentRegistry(LOOP.agents, flow_tools()),
         journal=host.journal,
         ids=host.ids,

@@ -90,6 +90,31 @@ def test_two_calls_of_one_reply_both_run_in_order(work, script):
     assert [result.text for result in requests(stage)[1].tool_results] == ["first", "second"]
 
 
+def test_a_tool_that_ends_the_task_ends_it_after_the_calls_beside_it(work, script):
+    ran = []
+
+    @tool(ends=True)
+    def submit(grade: int) -> str:
+        ran.append("submit")
+        if grade > 5:
+            raise ValueError("no such grade")
+        return "submitted"
+
+    @tool
+    def note() -> str:
+        ran.append("note")
+        return "noted"
+
+    said = [call("submit", {"grade": 9}), call("submit", {"grade": 2}), call("note")]
+    script.on(times=1).reply("Too high?", tool_calls=[said[0]])
+    script.on(tool_result="no such grade").reply("A two.", tool_calls=said[1:])
+    stage = work(script, submit, note)
+    assert ran == ["submit", "submit", "note"]
+    assert (stage.outcome.reason, stage.outcome.output, stage.outcome.turns) == ("stop", "A two.", 2)
+    assert [message.role for message in stage.outcome.messages][-3:] == ["assistant", "tool", "tool"]
+    assert stage.events(AgentFinished)[0].text == "A two."
+
+
 def test_a_tool_that_fails_reaches_the_model_with_the_prefix(work, script):
     stage = work(says(script, call("look", {"path": "missing"}), "I see."), look)
     (result,) = requests(stage)[1].tool_results

@@ -1,41 +1,40 @@
-"""Handing on: the tools, and the model that is not asked again."""
+"""Handing on: the tools that end a turn."""
 
 from __future__ import annotations
 
 import pytest
 
-from soundstage.agents.runtime import ToolError
-from soundstage.agents.teams import HandOverModel, Phases, flow_tools
+from soundstage.agents.runtime import AgentDefinition, AgentLoop, AgentRegistry, AgentTask, ToolError
+from soundstage.agents.teams import Phases, flow_tools
 from soundstage.clock import run
-from soundstage.messages import ModelRequest, assistant, call, tool, user
-from soundstage.models import Script, ScriptedModel, complete
+from soundstage.messages import call
+from soundstage.models import Script, ScriptedModel
 
 
-def answer(*messages):
+def turn(*calls):
+    """One task of an agent with the tools of the flow, whose model would say `asked again` if it were."""
     script = Script()
-    script.on(contains="hello").reply("asked")
-    model = HandOverModel(ScriptedModel(script))
-    request = ModelRequest(model="m", messages=(user("hello"), *messages))
-    return run(complete(model, request)).text
+    script.on(times=1).reply("Auth is there.", tool_calls=list(calls))
+    script.on().reply("asked again")
+
+    async def main():
+        hand_over = flow_tools()
+        worker = AgentDefinition(slug="worker", tools=tuple(one.name for one in hand_over))
+        loop = AgentLoop(ScriptedModel(script), AgentRegistry([worker], hand_over))
+        return await loop.run(AgentTask(id="1", agent="worker", prompt="go"))
+
+    return run(main())
 
 
-CALLS = assistant("", call("look", id="1"), call("continue", id="2"))
-LOOKED, HANDED_ON = tool("1", "seen", name="look"), tool("2", "handed on", name="continue")
-REFUSED = tool("2", "ERROR: there is no phase 'party'", name="continue", is_error=True)
+@pytest.mark.parametrize("name", ["continue", "complete"])
+def test_an_agent_that_has_handed_on_is_not_asked_again(name):
+    outcome = turn(call(name, {"summary": "done"}))
+    assert (outcome.output, outcome.turns, outcome.success) == ("Auth is there.", 1, True)
 
 
-def test_an_agent_that_has_handed_on_is_not_asked_again():
-    assert answer(CALLS, HANDED_ON, LOOKED) == ""
-    assert answer(assistant("", call("complete", id="2")), tool("2", "completed", name="complete")) == ""
-
-
-@pytest.mark.parametrize(
-    "messages",
-    [(), (CALLS, LOOKED), (CALLS, REFUSED, LOOKED), (CALLS, HANDED_ON, user("your turn again"))],
-    ids=["nothing called", "another tool", "refused", "long ago"],
-)
-def test_otherwise_the_model_is_asked(messages):
-    assert answer(*messages) == "asked"
+def test_a_refused_hand_over_goes_to_the_model():
+    outcome = turn(call("continue", {"phase": "party"}))
+    assert (outcome.output, outcome.turns) == ("asked again", 2)
 
 
 def test_the_tools_take_phases_that_there_are():

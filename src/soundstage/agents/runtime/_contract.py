@@ -83,7 +83,8 @@ class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
         task: the task's id.
         agent: who did it.
         success: whether it came to an end of its own.
-        output: the agent's words, partial ones before a cut-off answer included.
+        output: the agent's answer, partial ones before a cut-off included. Words that came with tool calls are
+            only in `messages`, unless one of those calls has ended the task.
         error: why it failed.
         reason: how it ended.
         turns: requests that it made.

@@ -29,10 +29,12 @@ TIMEOUT: Final = 120.0  # seconds for one call of a tool without a limit of its 
 
 
 class Executed(NamedTuple):
-    """What came of a call: what the model reads, and the position of its `ToolCalled`, if it got that far."""
+    """What came of a call: what the model reads, the position of its `ToolCalled`, if it got that far, and whether
+    it ends the task."""
 
     result: ToolResult
     position: int | None = None
+    ends: bool = False
 
 
 class _Call(NamedTuple):
@@ -117,7 +119,7 @@ class ToolExecutor:
             working_on.reset(token)
             returned = ToolReturned(call_id=call.id, text=result.text, is_error=result.is_error)
             self.journal.append(returned, source=agent.slug, cause=position)
-        return Executed(result, position)
+        return Executed(result, position, ends=not result.is_error and self.tools[call.name].ends)
 
     async def _result(self, step: _Call) -> ToolResult:
         try:

@@ -226,10 +226,7 @@ class _Work:
         self._prompt = self._loop.assemble(self._agent, self.task)
         for _ in range(self._agent.max_turns):
             response = await self._ask()
-            if response.tool_calls:
-                await self._use_tools(response)
-                continue
-            ending = self._answered(response)
+            ending = await self._use_tools(response) if response.tool_calls else self._answered(response)
             if ending is not None:
                 return ending
         return _Ending("max_turns", f"Max turns reached ({self._agent.max_turns})")
@@ -273,8 +270,10 @@ class _Work:
             ),
         )
 
-    async def _use_tools(self, response: ModelResponse) -> None:
+    async def _use_tools(self, response: ModelResponse) -> _Ending | None:
+        """Run the calls, all of them; None if the model is to see the results."""
         self._added.append(response.message())
+        over = False
         for call in response.tool_calls:
             self._go_on()
             self._calls.append(call)
@@ -285,6 +284,10 @@ class _Work:
                 self._called_at.add(done.position)
             result = done.result
             self._added.append(tool(call.id, result.text, is_error=result.is_error, name=call.name))
+            over = over or done.ends
+        if over and response.text:
+            self._said.append(response.text)
+        return _Ending("stop") if over else None
 
     def _answered(self, response: ModelResponse) -> _Ending | None:
         """Take up an answer without tool calls; None if the model is to go on."""

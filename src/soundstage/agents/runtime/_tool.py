@@ -50,6 +50,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         permissions: what an agent must be permitted to do.
         call: a function, or an `async` one, that takes the arguments by name.
         timeout: seconds for one call, if it has a limit of its own.
+        ends: whether a successful call ends the task: the model is not asked again.
         context: the parameter that takes the `ToolContext`, if there is one.
         convert: from checked JSON to the arguments of `call`.
 
@@ -68,6 +69,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     permissions: frozenset[Permission] = frozenset()
     call: Callable[..., Any]
     timeout: float | None = None
+    ends: bool = False
     context: str = ""
     convert: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
 
@@ -103,6 +105,7 @@ def tool(
     description: str = "",
     permissions: Iterable[Permission] | Permission = (),
     timeout: float | None = None,
+    ends: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -114,6 +117,7 @@ def tool(
     description: str = "",
     permissions: Iterable[Permission] | Permission = (),
     timeout: float | None = None,
+    ends: bool = False,
 ) -> Any:
     """Make a tool of a function: its arguments from the signature, the words from the docstring.
 
@@ -123,6 +127,7 @@ def tool(
         description: the docstring's first part unless given.
         permissions: what an agent must be permitted to do: one, or several.
         timeout: seconds for one call.
+        ends: whether a successful call ends the task: the model is not asked again.
 
     Raises:
         ToolDefinitionError: if a parameter cannot be an argument in JSON.
@@ -152,6 +157,7 @@ def tool(
             permissions=needed,
             call=function,
             timeout=timeout,
+            ends=ends,
             context=derived.context,
             convert=derived.convert,
         )

@@ -35,7 +35,7 @@ from soundstage.agents.teams._retry import Backoff, RetryingModel
 from soundstage.agents.teams._router import TurnRouter
 from soundstage.agents.teams._routing import END, Routing, parse_routing
 from soundstage.agents.teams._schedule import TaskResult
-from soundstage.agents.teams._tools import HandOverModel, flow_tools
+from soundstage.agents.teams._tools import flow_tools
 
 __all__ = [
     "END",
@@ -50,7 +50,6 @@ __all__ = [
     "EmptyMessageError",
     "GateJudged",
     "GateRule",
-    "HandOverModel",
     "Issue",
     "Phases",
     "Plan",

@@ -1,23 +1,17 @@
-"""How agents of a team hand on: the tools `continue` and `complete`, and the model that ends a turn with them.
+"""How agents of a team hand on: the tools `continue` and `complete`.
 
-An agent that has handed on has nothing more to say, so it is not asked again: `HandOverModel` answers in the place
-of the model, with nothing, when a request brings the result of such a call. A refused call (an unknown phase) goes to
-the model like any other error, and the turn goes on.
+An agent that has handed on has nothing more to say, so both tools end its task. A refused call (an unknown phase)
+goes to the model like any other error, and the turn goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Final
-
 from soundstage.agents.runtime import AgentOutcome, Tool, ToolError, tool
 from soundstage.agents.teams._conversation import HAND_OVERS, Phases
 from soundstage.agents.teams._errors import UnknownPhaseError
-from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ToolResult
-from soundstage.models import Wrapper
+from soundstage.messages import ToolResult
 
 CONTINUE, COMPLETE = HAND_OVERS
-_SERVED_BY: Final = "the turn is over"
 
 
 def flow_tools(phases: Phases | None = None) -> tuple[Tool, Tool]:
@@ -54,34 +48,11 @@ def flow_tools(phases: Phases | None = None) -> tuple[Tool, Tool]:
         """
         return _told("completed", summary)
 
-    return tool(name=CONTINUE)(hand_on), tool(name=COMPLETE)(finish)
+    return tool(name=CONTINUE, ends=True)(hand_on), tool(name=COMPLETE, ends=True)(finish)
 
 
 def _told(*words: str) -> str:
     return ": ".join(filter(None, words))
-
-
-class HandOverModel(Wrapper):
-    """A model that is not asked any more once an agent has handed on.
-
-    Args:
-        inner: the model; put this around a `JournaledModel`.
-    """
-
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
-        """The inner model's reply, or none if the request only brings the result of a hand-over."""
-        return _nothing() if handed_over(request) else self.inner.stream(request)
-
-
-async def _nothing() -> AsyncIterator[ModelChunk]:
-    yield FinishChunk(served_by=_SERVED_BY)
-
-
-def handed_over(request: ModelRequest) -> bool:
-    """Whether the newest message is a tool result, and the tools that were called last have handed on."""
-    if not request.messages or request.messages[-1].role != "tool":
-        return False
-    return any(result.name in HAND_OVERS and not result.is_error for result in request.tool_results)
 
 
 def called(outcome: AgentOutcome, name: str) -> bool:

@@ -22,7 +22,6 @@ from typing import Any, Self
 from soundstage.agents.runtime import AgentDefinition, AgentLoop, AgentRegistry, Tool, ToolRegistry
 from soundstage.agents.teams import (
     ConversationCoordinator,
-    HandOverModel,
     Phases,
     TurnRouter,
     flow_tools,
@@ -129,7 +128,7 @@ class TeamStage:
 
     def _router(self) -> TurnRouter:
         loop = AgentLoop(
-            HandOverModel(self.host.model),
+            self.host.model,
             self.registry,
             journal=self.journal,
             ids=self.host.ids,
