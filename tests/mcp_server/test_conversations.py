@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,17 @@ def test_a_strict_script_that_runs_dry_ends_the_session_with_the_reason(tools: A
         assert "the model had no answer" in await call.bad("send_prompt", prompt="hello", **session)
         await call.bad("send_prompt", prompt="hello again", **session)
         await call.good("end_conversation", **session)
+
+    tools(body)
+
+
+def test_one_prompt_at_a_time(tools: Any) -> None:
+    async def body(call: Any) -> None:
+        started = await call.good("start_conversation", config={"script": ["one", "two"]})
+        session = {"session_id": started["session_id"]}
+        found = await asyncio.gather(*(call("send_prompt", prompt="hello", **session) for _ in range(2)))
+        assert sorted(result["status"] for result in found) == ["error", "success"]
+        assert "a turn is under way" in "".join(result.get("error", "") for result in found)
 
     tools(body)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import signal
 import socket
 import subprocess
@@ -26,6 +28,35 @@ def test_a_client_over_stdio_has_all_tools_and_leaves_nothing(
     asyncio.run(main())
     assert running(tmp_path / "tmp") == []
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_over_stdio_heeds_signals_too(
+    number: signal.Signals, command: list[str], running: Any, tmp_path: Path
+) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    asked = (
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "start_conversation"}},
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in asked:
+            server.stdin.write(json.dumps(message) + "\n")
+            server.stdin.flush()
+        server.stdout.readline()
+        started = json.loads(server.stdout.readline())
+        assert started["result"]["structuredContent"]["status"] == "success"
+        assert "claude" in running(tmp_path)
+        server.send_signal(number)
+        assert server.wait(timeout=30) == 0
+    assert running(tmp_path) == []
+    assert not list(tmp_path.glob("soundstage-*"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

@@ -72,6 +72,8 @@ class Clients:
             await _reply(exchange, 401, {"error": "send the header Authorization: Bearer TOKEN"}, challenge)
         elif _foreign(request.headers.get("host", ""), request.headers.get("origin", "")):
             await _reply(exchange, 403, {"error": "web pages may not use this server"})
+        elif request.too_large:
+            await _reply(exchange, 413, {"error": "the request is too large"})
         else:
             await self._serve(request, exchange)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import signal
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from soundstage.clock import SystemClock
@@ -76,6 +78,12 @@ class _Harnesses:
             peers=self._peers,
         )
 
+    async def close(self) -> None:
+        """End what all clients have started."""
+        async with AsyncExitStack() as last:
+            for harness in self._peers:
+                last.push_async_callback(harness.close)
+
 
 async def _stdio(options: McpOptions) -> None:
     """Serve one client; its end of file, or a signal, ends everything."""
@@ -83,7 +91,8 @@ async def _stdio(options: McpOptions) -> None:
 
     from soundstage.mcp_server._server import build_server
 
-    server = build_server(_Harnesses(options))
+    harnesses = _Harnesses(options)
+    server = build_server(harnesses)
 
     async def serve() -> None:
         async with stdio_server() as (read, write):
@@ -95,16 +104,10 @@ async def _stdio(options: McpOptions) -> None:
     await asyncio.wait({serving, signalled}, return_when=asyncio.FIRST_COMPLETED)
     signalled.cancel()
     if not serving.done():
-        serving.cancel()
-        await asyncio.wait({serving})
-        _leave()  # the SDK's thread still waits for a line of standard input; nobody else does
+        await harnesses.close()
+        # The SDK reads standard input in a thread that nothing can wake but the client, and waits for it.
+        os._exit(GOOD)
     serving.result()
-
-
-def _leave() -> None:
-    import os
-
-    os._exit(GOOD)
 
 
 async def _http(options: McpOptions, say: Say) -> None:
