@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.clock import IdSource
-from soundstage.drivers._isolation import Isolation, Sandbox
+from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
 from soundstage.drivers._process import GRACE, Process
 from soundstage.errors import AppError, InvalidStateError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageSent
@@ -98,7 +98,7 @@ class McpProcess(Daemon):
         environment: variables that it gets besides the isolated ones and those of `env`.
         allow: names of our variables that it gets too.
         proxy: a proxy that runs already; one of its own unless given.
-        isolation: how far it is kept apart.
+        isolation: how far it is kept apart; for a container, the program and its files are those of the image.
         ids: where its id comes from.
         grace: seconds that it gets after its input has ended, and again after SIGTERM, when it is stopped.
 
@@ -126,18 +126,20 @@ class McpProcess(Daemon):
         environment: Mapping[str, str] | None = None,
         allow: Iterable[str] = (),
         proxy: EgressProxy | None = None,
-        isolation: Isolation = Isolation.PROCESS,
+        isolation: AnyIsolation = Isolation.PROCESS,
         ids: IdSource | None = None,
         grace: float = GRACE,
     ) -> None:
         super().__init__(name, journal)
         variables = dict(environment or {})
         self.argv, own = _command(name, config, variables)
-        self.isolation = Isolation(isolation)
+        self.isolation = as_isolation(isolation)
         self.id = f"mcp_{name}_{(ids if ids is not None else IdSource()).hex(8)}"
         self._cwd = cwd
         self._grace = grace
-        self._sandbox = Sandbox(journal, proxy=proxy, extra={**variables, **own}, allow=allow)
+        self._sandbox = Sandbox(
+            journal, proxy=proxy, extra={**variables, **own}, allow=allow, isolation=self.isolation
+        )
         self._process: Process | None = None
         self._client = McpClient(name, self._send)
         self._end: asyncio.Task[None] | None = None
@@ -178,6 +180,7 @@ class McpProcess(Daemon):
                 on_line=self._heard,
                 line_limit=LINE_LIMIT,
                 scratch=self._sandbox.root,
+                room=self._sandbox.room,
             )
             await process.start()
             self._process = process

@@ -9,9 +9,10 @@ import sys
 import pytest
 
 from soundstage.clock import IdSource
+from soundstage.drivers import isolation_problem
 from soundstage.drivers._mcp_process import McpProcess, McpStopped, start_mcp_server
 from soundstage.errors import AppError, EnvironmentProblem, InvalidStateError, ScriptError
-from soundstage.journal import Journal, MessageSent, ProcessExited, ProcessStarted
+from soundstage.journal import EgressTried, Journal, MessageSent, ProcessExited, ProcessStarted
 from soundstage.testing import check_daemon
 from soundstage.worlds.mcp import McpProbed, RpcError
 
@@ -42,6 +43,22 @@ server.run()
 REFUSES = """
 import sys
 print('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"not today"}}', flush=True)
+sys.stdin.read()
+"""
+
+LEAVES = """
+import json, socket, sys
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    try:
+        socket.create_connection(("192.0.2.7", 4711), timeout=5)
+        said = "it got out"
+    except OSError as error:
+        said = type(error).__name__
+    result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": said, "version": ""}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+    break
 sys.stdin.read()
 """
 
@@ -129,6 +146,24 @@ def test_a_server_that_crashes_in_a_call_is_named_with_its_exit_code_and_last_wo
 
     _, journal = play(body, config(SDK_SERVER))
     assert [event.code for event in journal.events(ProcessExited)] == [3]
+
+
+def test_a_server_that_ignores_the_proxy_is_refused_and_recorded_in_a_network_of_its_own():
+    problem = isolation_problem("netns")
+    if problem is not None:
+        pytest.skip(str(problem))
+
+    async def body(server):
+        return await server.handshake(within=20)
+
+    greeting, journal = play(body, config(LEAVES), isolation="netns")
+    assert greeting["serverInfo"]["name"] == "ConnectionRefusedError"
+    assert journal.events(EgressTried) == [EgressTried(host="192.0.2.7", port=4711, method="tcp")]
+
+
+def test_an_isolation_level_that_does_not_exist_is_refused_by_its_name():
+    with pytest.raises(ScriptError, match="there is no isolation level 'chroot'"):
+        McpProcess({"command": "x"}, Journal(), isolation="chroot")
 
 
 @pytest.mark.parametrize(
