@@ -13,13 +13,14 @@ never dropped. A reply is a stream of chunks; a complete `ModelResponse` is the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from soundstage.errors import HarnessError
 
 __all__ = [
+    "MAIN",
     "Caller",
     "FinishChunk",
     "FinishReason",
@@ -170,10 +171,15 @@ class Usage(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=T
         )
 
 
+MAIN: Final = "main"
+"""What an agent without a name is called, where somebody speaks of it."""
+
+
 class Caller(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """Who asks. On the wire it is derived from headers, session ids and identify rules.
 
-    `parent` is the agent that started this one. `headers` are the request's, names in lower case.
+    `parent` is the agent that started this one, `main` if that has no name. `headers` are the request's, names in
+    lower case.
     """
 
     agent: str = ""

@@ -239,3 +239,60 @@ def test_a_request_of_a_session_has_the_newest_prompt_on_its_channel_as_its_caus
 
     causes, prompts = run(main())
     assert causes == prompts
+
+
+LOOK, WRITE = "look through the tests for races", "write down what the tests show"
+
+
+def played_by_a_parent(script, *asked, identify=None):
+    """A main agent that starts two others with one reply and calls a tool with the next; then others ask."""
+    script.on(user="go", times=1).reply(
+        tool_calls=[
+            call("Agent", {"kind": "reviewer", "prompt": LOOK}, id="c1"),
+            call("Agent", {"kind": "writer", "prompt": WRITE}, id="c2"),
+        ]
+    )
+    script.on(user="go", times=1).reply(tool_calls=[call("ls", {}, id="c3")])
+    script.on().reply("done")
+
+    async def main():
+        journal = Journal()
+        model = JournaledModel(ScriptedModel(script), journal, identify=identify)
+        for prompt, agent, parent in (("go", "", ""), ("go", "", ""), *asked):
+            caller = Caller(agent=agent, parent=parent, conversation="s")
+            await complete(model, ModelRequest(model="m", messages=(user(prompt),), caller=caller))
+        return journal
+
+    return run(main())
+
+
+def test_the_first_request_of_an_agent_has_the_reply_that_started_it_as_its_cause():
+    journal = played_by_a_parent(
+        Script(),
+        (f"<reminder>\n{LOOK}", "subagent-1", "main"),
+        (WRITE, "subagent-2", "main"),
+        ("something else", "subagent-3", "main"),
+        (LOOK, "subagent-4", "subagent-1"),
+        (LOOK, "", ""),
+    )
+    started, listed, *_ = journal.read(type=ModelResponded)
+    causes = [record.cause for record in journal.read(type=ModelRequested)][2:]
+    assert causes == [started.position, started.position, listed.position, None, None]
+
+
+def test_a_parent_is_named_as_its_own_requests_are():
+    script = Script()
+    script.agent("boss", user="go")
+    journal = played_by_a_parent(
+        script,
+        (LOOK, "subagent-1", "main"),
+        ("x", "subagent-2", "subagent-1"),
+        identify=ScriptedModel(script).identify,
+    )
+    callers = [record.event.request.caller for record in journal.read(type=ModelRequested)]
+    assert [(caller.agent, caller.parent) for caller in callers[1:]] == [
+        ("boss", ""),
+        ("subagent-1", "boss"),
+        ("subagent-2", "subagent-1"),
+    ]
+    assert journal.read(type=ModelRequested)[2].cause == journal.read(type=ModelResponded)[0].position

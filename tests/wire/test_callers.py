@@ -29,14 +29,21 @@ def request(*messages: Message, **fields) -> ModelRequest:
         (CLAUDE_CODE, Caller(conversation="s1")),
         (
             {**CLAUDE_CODE, "x-claude-code-agent-id": "a7"},
-            Caller(agent="subagent-a7", conversation="s1"),
+            Caller(agent="subagent-a7", conversation="s1", parent="main"),
         ),
         (
             {"x-claude-code-agent-id": "a8", "x-claude-code-parent-agent-id": "a7"},
-            Caller(agent="subagent-a8", parent="a7"),
+            Caller(agent="subagent-a8", parent="subagent-a7"),
         ),
-        ({"x-claude-code-agent-id": "a7", "x-soundstage-agent": "coder"}, Caller(agent="coder")),
-        ({"x-soundstage-agent": "", "x-claude-code-agent-id": "a7"}, Caller(agent="subagent-a7")),
+        (
+            {"x-claude-code-agent-id": "a7", "x-soundstage-agent": "coder"},
+            Caller(agent="coder", parent="main"),
+        ),
+        (
+            {"x-soundstage-agent": "", "x-claude-code-agent-id": "a7"},
+            Caller(agent="subagent-a7", parent="main"),
+        ),
+        ({"x-claude-code-parent-agent-id": "a7"}, Caller()),
         ({"session-id": "codex-1", "thread-id": "t"}, Caller(conversation="codex-1")),
         ({"session_id": "codex-2"}, Caller(conversation="codex-2")),
         ({"x-session-id": "opencode"}, Caller(conversation="opencode")),

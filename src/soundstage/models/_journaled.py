@@ -2,7 +2,8 @@
 
 Every request passes here, in process and over the wire: `ModelRequested`, then each chunk, then
 `ModelResponded` or `ModelFailed`. A request's cause is the newest event that led to it: the reply whose tool
-results it brings, else the event that the calling task is working on (`working_on`).
+results it brings, else the event that the calling task is working on (`working_on`), else the reply of the
+agent that started the one who asks, else the prompt of the session.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextvars import ContextVar
 from typing import Final, Literal
+
+import msgspec
 
 from soundstage.errors import ConnectionCut, NoMatchError, ProviderError, ReplayMismatchError, ScriptError
 from soundstage.journal import (
@@ -21,7 +24,15 @@ from soundstage.journal import (
     ModelRequested,
     ModelResponded,
 )
-from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ModelResponse, ToolCall, respond
+from soundstage.messages import (
+    MAIN,
+    FinishChunk,
+    ModelChunk,
+    ModelRequest,
+    ModelResponse,
+    ToolCall,
+    respond,
+)
 from soundstage.models._protocol import Model, Stream, Wrapper, close, kind_of, take
 
 working_on: ContextVar[int | None] = ContextVar("working_on", default=None)
@@ -66,7 +77,7 @@ class JournaledModel(Wrapper):
     def stream(self, request: ModelRequest) -> JournaledStream:
         """The inner model's reply, journaled on the way."""
         if self._identify is not None:
-            request = self._identify(request)
+            request = self._log.parent_named(request, self._identify(request))
         return JournaledStream(self.inner, request, self._log)
 
 
@@ -80,8 +91,20 @@ class _Log:
         # positions of replies that asked for tools: by the id of the call, and the newest of a conversation
         self._asked_by: dict[str, int] = {}
         self._asked_in: dict[str, int] = {}
+        # by conversation and agent: its calls of tools with those positions, and the name that a rule gave it
+        self._calls: dict[tuple[str, str], list[tuple[int, ToolCall]]] = {}
+        self._names: dict[tuple[str, str], str] = {}
         self._prompts: dict[str, int] = {}  # channel -> position of the newest message on it
         self._looked_at = 0
+
+    def parent_named(self, request: ModelRequest, identified: ModelRequest) -> ModelRequest:
+        """`identified` with its parent by the name that the parent's own requests have got from a rule."""
+        before, caller = request.caller, identified.caller
+        self._names[before.conversation, before.agent or MAIN] = caller.agent or MAIN
+        parent = self._names.get((caller.conversation, caller.parent), caller.parent)
+        if parent == caller.parent:
+            return identified
+        return msgspec.structs.replace(identified, caller=msgspec.structs.replace(caller, parent=parent))
 
     def requested(self, request: ModelRequest) -> int:
         event = ModelRequested(request=request, model_kind=self._kind)
@@ -96,7 +119,17 @@ class _Log:
                 asked = asked or self._asked_in.get(request.caller.conversation, 0)
                 if asked:
                     return asked
-        return working_on.get() or self._prompted(request.caller.conversation)
+        return working_on.get() or self._started(request) or self._prompted(request.caller.conversation)
+
+    def _started(self, request: ModelRequest) -> int | None:
+        """The reply of the parent whose call quotes what the agent is asked; its newest one if none does."""
+        caller = request.caller
+        if not caller.parent:
+            return None
+        calls = self._calls.get((caller.conversation, caller.parent), ())
+        asked = request.last_user_text or ""
+        quoted = (position for position, call in reversed(calls) if _task_of(call) in asked)
+        return next(quoted, calls[-1][0] if calls else None)
 
     def _prompted(self, conversation: str) -> int | None:
         """The newest message from a world on the channel of this name; a driver's prompt is on its session's."""
@@ -118,6 +151,8 @@ class _Log:
             if type(part) is ToolCall:
                 self._asked_by[part.id] = done
                 self._asked_in[request.caller.conversation] = done
+                asker = request.caller.conversation, request.caller.agent or MAIN
+                self._calls.setdefault(asker, []).append((done, part))
 
     def failed(self, error: BaseException, position: int) -> None:
         self.journal.append(
@@ -181,6 +216,12 @@ class JournaledStream(Stream):
         self._log.responded(self._request, self.response, self._position)
         if chunks and type(chunks[-1]) is FinishChunk:
             yield chunks[-1]
+
+
+def _task_of(call: ToolCall) -> str:
+    """The longest text in a call: what an agent that it starts is asked to do."""
+    texts = [value for value in call.arguments.values() if isinstance(value, str)]
+    return max(texts, key=len, default="") or call.raw or call.name
 
 
 def _reason(error: BaseException) -> Reason:

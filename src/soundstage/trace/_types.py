@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from soundstage.journal import AgentFinished, Event, ModelFailed, Record
-from soundstage.messages import ModelRequest, ModelResponse, Usage
-
-MAIN: Final = "main"
+from soundstage.messages import MAIN, ModelRequest, ModelResponse, Usage
 
 Outcome = Literal["success", "failure", "aborted", "unfinished"]
 Wrong = Literal["model", "request", "daemon", "agent", "process", "run"]

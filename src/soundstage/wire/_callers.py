@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from soundstage.messages import Caller, ModelRequest
+from soundstage.messages import MAIN, Caller, ModelRequest
 
 AGENT_HEADER: Final = "x-soundstage-agent"
 CONVERSATION_HEADER: Final = "x-soundstage-conversation"
@@ -86,14 +86,23 @@ def with_caller(request: ModelRequest, headers: dict[str, str]) -> ModelRequest:
     """
     subagent = headers.get(_SUBAGENT)
     caller = Caller(
-        agent=headers.get(AGENT_HEADER) or (f"subagent-{subagent}" if subagent else ""),
+        agent=headers.get(AGENT_HEADER) or (_numbered(subagent) if subagent else ""),
         conversation=_conversation(request, headers),
-        parent=headers.get(_PARENT, ""),
+        parent=_parent(headers.get(_PARENT)) if subagent else "",
         phase=headers.get(PHASE_HEADER, ""),
         headers=headers,
     )
     purpose = headers.get(PURPOSE_HEADER) or _purpose(request, headers)
     return msgspec.structs.replace(request, caller=caller, purpose=purpose)
+
+
+def _numbered(subagent: str) -> str:
+    return f"subagent-{subagent}"
+
+
+def _parent(subagent: str | None) -> str:
+    """Who has started a sub-agent: another one, or the main agent, which Claude Code does not number."""
+    return _numbered(subagent) if subagent else MAIN
 
 
 def _purpose(request: ModelRequest, headers: Mapping[str, str]) -> str:

@@ -70,6 +70,15 @@ def test_subagents_of_subagents_are_branches_joined_by_the_id_of_the_tool_call(
             asked = trace.causes(record.position)[-2].event
             assert isinstance(asked, ModelResponded)
             assert [call.id for call in asked.response.tool_calls] == [record.event.call_id]
+        assert [(agent_run.agent, agent_run.parent) for agent_run in trace.runs[:3]] == [
+            ("main", ""),
+            (f"subagent-{outer.id}", "main"),
+            (f"subagent-{inner.id}", f"subagent-{outer.id}"),
+        ]
+        for agent_run, record in zip(trace.runs[1:3], started, strict=True):
+            asked = trace.causes(agent_run.position)[-2].event
+            assert isinstance(asked, ModelResponded)
+            assert [call.id for call in asked.response.tool_calls] == [record.event.call_id]
         ends = run.journal.read(type=SubagentFinished)
         assert [(record.event.text, record.cause) for record in ends] == [
             ("inner done", started[1].position),
