@@ -53,6 +53,25 @@ def test_calls_match_by_name_and_by_conditions_on_arguments(routed, read):
     assert_tool_calls(routed, read, ("Bash", {"limits": {"equals": {"seconds": 5}}}), agent="executor")
 
 
+def test_the_agent_may_be_named_first(routed):
+    assert_tool_calls(routed, "executor", "Read", "Bash")
+    assert_tool_calls(routed, "Executor", ("Bash", {"command": "ls"}), order="in_order")
+    with pytest.raises(ExpectationError, match="tool call 1"):
+        assert_tool_calls(routed, "orchestrator", "Read", "Bash")
+    with pytest.raises(ExpectationError, match="did you mean 'executor'"):
+        assert_tool_calls(routed, "exekutor", "Read", "Bash")
+    with pytest.raises(ScriptError, match="no tool call is expected"):
+        assert_tool_calls(routed, "executor")
+
+
+def test_a_tool_that_is_named_like_an_agent_is_a_tool(called):
+    trace = called("deploy", "look", agent="deploy")
+    assert_tool_calls(trace, "deploy", "look")
+    assert_tool_calls(trace, "deploy", "look", agent="deploy")
+    with pytest.raises(ExpectationError, match="tool call 1"):
+        assert_tool_calls(trace, "look", agent="deploy")
+
+
 @pytest.mark.parametrize(
     ("bash", "why"),
     [

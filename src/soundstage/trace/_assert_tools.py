@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from soundstage.errors import ScriptError
-from soundstage.match import Matcher, Predicate, matcher, preview
+from soundstage.match import Matcher, Predicate, matcher, preview, same_text
 from soundstage.trace._finding import Finding, asserting
 from soundstage.trace._format import arguments_of
 from soundstage.trace._names import agent_condition, listed, name_condition, nearest_hint, need_records
@@ -106,7 +106,8 @@ def check_tool_calls(trace: Trace, *tools: Any, agent: Any = None, order: Order 
             conditions on its arguments: `("Read", {"path": "a.py"})`. Conditions are those of
             `soundstage.match`: a plain string is contained in the argument, `{"equals": ...}` is the whole
             value. Arguments that are not named do not matter; one that is named must be there. A function
-            instead of the conditions gets all arguments.
+            instead of the conditions gets all arguments. The name of an agent may go first, in the place of
+            `agent=`, if no tool has this name.
         agent: count the calls of this agent only; of all agents unless given.
         order: `exact`: these calls, in this order, and no others; `in_order`: others may come between;
             `any_order`: others may be there, and the order does not matter.
@@ -115,6 +116,8 @@ def check_tool_calls(trace: Trace, *tools: Any, agent: Any = None, order: Order 
         ScriptError: if no call is given, for an agent that is not in the trace, for an unknown order.
         MatchError: if a condition cannot be evaluated.
     """
+    if agent is None:
+        agent, tools = _agent_first(trace, tools)
     if not tools:
         raise ScriptError(
             "no tool call is expected", hint="name the calls; check_no_tool(trace, NAME) for none"
@@ -129,12 +132,22 @@ def check_tool_calls(trace: Trace, *tools: Any, agent: Any = None, order: Order 
         positions=[use.asked_at for use in uses],
         explain=lambda left, right: wanted[left].explain(uses[right]),
     )
-    return compare(lists, hint=_hint(trace, tools, wanted))
+    return compare(lists, hint=_hint(trace, tools, wanted, agent))
 
 
-def _hint(trace: Trace, tools: tuple[Any, ...], wanted: list[_Wanted]) -> str:
-    """Help with a name that no tool has."""
-    known = _known_tools(trace)
+def _agent_first(trace: Trace, tools: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The agent, if one is named first, and the calls. As a tool that there is not, that name could only fail."""
+    first = tools[0] if tools else None
+    if not isinstance(first, str) or not first:
+        return None, tools
+    name = same_text(first)
+    named = any(map(name.matches, trace.agents)) and not any(map(name.matches, _known_tools(trace)))
+    return (first, tools[1:]) if named else (None, tools)
+
+
+def _hint(trace: Trace, tools: tuple[Any, ...], wanted: list[_Wanted], agent: Any) -> str:
+    """Help with a name that no tool has; the first one may also be that of an agent."""
+    known = (*_known_tools(trace), *(trace.agents if agent is None else ()))
     names = [item[0] if isinstance(item, tuple) else item for item in tools]
     pairs = zip(names, wanted, strict=True)
     unknown = (name for name, item in pairs if not any(map(item.name.matches, known)))
