@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from soundstage.clock import IdSource, SystemClock
-from soundstage.drivers._mcp_process import McpProcess
+from soundstage.drivers import McpProcess
 from soundstage.drivers.claude_code import ClaudeCode, find_cli
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal, Noted

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from soundstage.drivers._mcp_process import McpProcess
+from soundstage.drivers import McpProcess
 from soundstage.errors import AppError, EnvironmentProblem, WaitTimeout
 from soundstage.journal import MessageSent
 from soundstage.match import preview

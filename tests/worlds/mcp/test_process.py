@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 
 import pytest
 
 from soundstage.clock import IdSource
-from soundstage.drivers import isolation_problem
-from soundstage.drivers._mcp_process import McpProcess, McpStopped, start_mcp_server
+from soundstage.drivers import McpProcess, McpStopped, isolation_problem, start_mcp_server
 from soundstage.errors import AppError, EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import EgressTried, Journal, MessageSent, ProcessExited, ProcessStarted
 from soundstage.testing import check_daemon
@@ -229,3 +229,9 @@ def test_before_the_start_nothing_can_be_asked():
 def test_it_keeps_what_daemons_guarantee():
     entry = config("import sys; sys.stdin.read()")
     asyncio.run(check_daemon(lambda journal: McpProcess(entry, journal)))
+
+
+def test_programs_that_are_no_servers_are_driven_without_loading_what_servers_need():
+    code = "import sys, soundstage.drivers as d; d.Command; print('soundstage.worlds.mcp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

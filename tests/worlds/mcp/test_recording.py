@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from soundstage.drivers._mcp_process import McpProcess
+from soundstage.drivers import McpProcess
 from soundstage.errors import EnvironmentProblem, ReplayMismatchError, TapeError
 from soundstage.journal import Journal, Redactor
 from soundstage.testing import check_world
