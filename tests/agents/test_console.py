@@ -168,6 +168,13 @@ def test_without_streams_it_is_the_process_own(monkeypatch, capsys):
     assert capsys.readouterr().out == "[bot]: hello\n"
 
 
+def test_errors_go_to_the_stream_for_errors(capsys):
+    own = io.StringIO()
+    SystemConsole(stderr=own).write_error_line("of its own")
+    SystemConsole().write_error_line("of the process")
+    assert (own.getvalue(), *capsys.readouterr()) == ("of its own\n", "", "of the process\n")
+
+
 def test_the_end_of_input_stays_the_end():
     async def main():
         console = SystemConsole(io.StringIO("one\n"))

@@ -252,3 +252,20 @@ def test_a_console_made_by_hand_and_one_of_the_builder_are_the_same_kind():
 
     assert HostBuilder().with_console().run(body) == (True, Status.RUNNING)
     assert Console(Journal()).status is Status.STOPPED
+
+
+@pytest.mark.parametrize(
+    ("give", "message"),
+    [
+        (lambda builder: builder.with_model(lambda inner: "no model"), "with_model takes .* a Model, .* str"),
+        (
+            lambda builder: builder.with_daemon(lambda host: object()),
+            "with_daemon takes .* a Daemon, .* object",
+        ),
+        (lambda builder: builder.with_script("script.yaml"), "with_script takes a Script, and got str"),
+        (lambda builder: builder.with_app(3), "with_app takes an asynchronous function .* int"),
+    ],
+)
+def test_a_wrong_part_is_a_type_error_before_anything_starts(give, message):
+    with pytest.raises(TypeError, match=message):
+        give(HostBuilder()).build()

@@ -88,6 +88,41 @@ def test_a_missed_line_says_why_it_was_expected_and_what_came_instead(echo):
         echo.run(body)
 
 
+def test_lines_are_collected_in_both_ways(echo):
+    async def body(host):
+        for number in range(3):
+            await host.console.send(f"line {number}")
+        first = await host.console.collect(2)
+        await host.console.collect(1)
+        return first, host.console.drain(), len(host.console.lines)
+
+    first, left, count = echo.run(body)
+    assert (["line 0" in first[0], "line 1" in first[1]], left, count) == ([True, True], [], 3)
+
+
+def test_a_terminal_cannot_tell_errors_from_output_and_says_so():
+    async def body(host):
+        with pytest.raises(InvalidStateError, match="errors and output as one"):
+            host.console.errors.drain()
+        await host.console.expect("to stderr")
+
+    program("import sys; print('to stderr', file=sys.stderr)").run(body)
+
+
+def test_a_program_has_its_console_where_the_test_asked_for_one():
+    async def body(host):
+        await host.console.send("hello")
+        return await host.console.expect("hello"), [daemon.name for daemon in host.daemons]
+
+    line, names = program(ECHO).with_console().run(body)
+    assert ("hello" in line, names.count("console")) == (True, 1)
+
+
+def test_a_run_has_one_console_however_often_it_is_asked_for():
+    host = HostBuilder().with_console().with_console().build()
+    assert [daemon.name for daemon in host.daemons] == ["console"]
+
+
 def test_a_program_that_dies_ends_the_wait_with_its_last_screen_and_exit_code():
     async def body(host):
         await host.console.send("go")

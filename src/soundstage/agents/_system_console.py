@@ -14,16 +14,20 @@ from typing import TextIO
 
 
 class SystemConsole:
-    """Standard input and output, or two other text streams.
+    """Standard input, output and errors, or other text streams.
 
     Args:
         stdin: where lines come from; the process's standard input, unless given.
         stdout: where lines go; the process's standard output, unless given.
+        stderr: where errors go; the process's standard error, unless given.
     """
 
-    def __init__(self, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+    def __init__(
+        self, stdin: TextIO | None = None, stdout: TextIO | None = None, stderr: TextIO | None = None
+    ) -> None:
         self._stdin = stdin
         self._stdout = stdout
+        self._stderr = stderr
         self._lines: asyncio.Queue[str | None] | None = None
         self._ended = False
 
@@ -41,9 +45,16 @@ class SystemConsole:
 
     def write_line(self, text: str = "") -> None:
         """Write a line, and show it at once."""
-        stream = self._stdout or sys.stdout
-        stream.write(text + "\n")
-        stream.flush()
+        _write(self._stdout or sys.stdout, text)
+
+    def write_error_line(self, text: str = "") -> None:
+        """Write a line on the stream for errors, and show it at once."""
+        _write(self._stderr or sys.stderr, text)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text + "\n")
+    stream.flush()
 
 
 def _read(stream: TextIO, loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str | None]) -> None:

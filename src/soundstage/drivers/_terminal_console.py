@@ -27,7 +27,7 @@ from soundstage.drivers._lines import LineSplitter
 from soundstage.drivers._terminal import Terminal
 from soundstage.errors import AppError, InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, MessageSent, Noted, Record
-from soundstage.worlds import Console, Screen
+from soundstage.worlds import Console, ConsoleLines, Screen
 
 GRACE: Final = 5.0
 FLOOD: Final = 10_000  # lines that are kept until the test acts again
@@ -96,6 +96,18 @@ class TerminalConsole(Console):
     def screen(self) -> Screen:
         """What is shown now."""
         return self.terminal.screen
+
+    @property
+    def errors(self) -> ConsoleLines:
+        """Nothing: a terminal shows what a program writes as an error with everything else.
+
+        Raises:
+            InvalidStateError: always.
+        """
+        raise InvalidStateError(
+            f"a terminal shows errors and output as one, so {self.name} cannot tell them apart",
+            hint="expect the line with console.expect(...); for streams apart, use the driver Command",
+        )
 
     async def _start(self) -> None:
         await super()._start()
@@ -171,6 +183,9 @@ class TerminalConsole(Console):
 
     def _describe_end(self, end: Record) -> str:
         return f"{super()._describe_end(end)}\n{self._shown()}"
+
+    def _describe_input(self) -> str:
+        return f"this is on the screen:\n{self._shown()}"
 
     def _shown(self) -> str:
         return self.terminal.screen.screenshot(cut=True)

@@ -19,6 +19,7 @@ from soundstage.clock import (
 from soundstage.errors import InvalidStateError
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._host import Host, Settings
+from soundstage.host._parts import check_part
 from soundstage.host._program import make_program
 from soundstage.journal import Journal, Redactor
 from soundstage.lifecycle import Daemon
@@ -68,8 +69,12 @@ class HostBuilder:
         self._built = False
 
     def with_script(self, script: Script) -> Self:
-        """What the model says."""
-        self._script = script
+        """What the model says.
+
+        Raises:
+            TypeError: if it is no `Script`; `Script.load(path)` makes one of a file.
+        """
+        self._script = check_part(script, Script, "with_script", "a Script")
         return self
 
     def with_model(self, wrap: Callable[[Model], Model]) -> Self:
@@ -78,8 +83,13 @@ class HostBuilder:
         return self
 
     def with_console(self) -> Self:
-        """A console in process."""
-        return self.with_daemon(lambda host: Console(host.journal, **self._within()))
+        """A console in process, however often this is called; a program has one of its own in its place."""
+        if self._make_console not in self._makers:
+            self._makers.append(self._make_console)
+        return self
+
+    def _make_console(self, host: Host) -> Console:
+        return Console(host.journal, **self._within())
 
     def with_virtual_discord(self, **options: Any) -> Self:
         """A Discord in process, for apps that speak to a `DiscordGateway`; options of `VirtualDiscordGateway`."""
@@ -143,8 +153,14 @@ class HostBuilder:
         return self
 
     def with_app(self, app: App) -> Self:
-        """The app under test, in process. It starts last and stops first."""
-        self._app = app
+        """The app under test, in process. It starts last and stops first.
+
+        Raises:
+            TypeError: if it is no function.
+        """
+        self._app = check_part(
+            app, Callable, "with_app", "an asynchronous function of what surrounds the app"
+        )
         return self
 
     def configure(self, *functions: Callable[[AppBuilder], object]) -> Self:
@@ -205,6 +221,7 @@ class HostBuilder:
         Raises:
             InvalidStateError: when called twice, as each run needs a builder of its own; or with more than one app.
             CovenantError: with everything that is wrong with the app's covenant.
+            TypeError: if a function of the builder's made something else than the model or the daemon it is for.
         """
         if self._built:
             raise InvalidStateError("this builder has built its run", hint="make another HostBuilder")
@@ -214,10 +231,11 @@ class HostBuilder:
         redactor = self._redactor or Redactor.from_environment(os.environ)
         journal = Journal(self._path, clock=self._clock(), run=ids.hex(8), redactor=redactor)
         scripted = ScriptedModel(self._script, clock=journal.clock, ids=ids)
-        model = JournaledModel(self._wrap(scripted), journal, identify=scripted.identify)
+        model = JournaledModel(self._wrapped(scripted), journal, identify=scripted.identify)
         host = Host(self._settings, journal, ids, scripted, model)
-        for make in (*self._server_first(), *self._makers):
-            host.daemons.append(make(host))
+        for make in (*self._server_first(), *self._worlds()):
+            made = make(host)
+            host.daemons.append(check_part(made, Daemon, "with_daemon", "a function that makes a Daemon"))
         if self._program is not None:
             host.daemons.append(self._program(host))
         app = self._made_app(host)
@@ -229,8 +247,16 @@ class HostBuilder:
         """A program reaches the model on a port, whether or not the test asked for one."""
         return [] if self._program is None or self._serves else [self._make_server]
 
+    def _worlds(self) -> list[Callable[[Host], Daemon]]:
+        """What to make; a program is a console itself, and nobody would read from another one."""
+        skip = self._program is not None
+        return [make for make in self._makers if not (skip and make == self._make_console)]
+
+    def _wrapped(self, scripted: ScriptedModel) -> Model:
+        return check_part(self._wrap(scripted), Model, "with_model", "a function that makes a Model")
+
     def _make_server(self, host: Host) -> Daemon:
-        return ModelServer(self._wrap(host.scripted), host.journal, ids=host.ids, clock=host.clock)
+        return ModelServer(self._wrapped(host.scripted), host.journal, ids=host.ids, clock=host.clock)
 
     def _made_app(self, host: Host) -> App | None:
         """The app, from its configuration if there is one."""

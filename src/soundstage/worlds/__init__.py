@@ -1,6 +1,7 @@
 """Worlds: what surrounds the app, each with a test side and an app side."""
 
 from soundstage.worlds._console import Console, ConsoleIO
+from soundstage.worlds._console_lines import ConsoleLines
 from soundstage.worlds._keys import key_bytes, paste_bytes
 from soundstage.worlds._screen import Screen
 from soundstage.worlds._screen_cells import Cell, Cursor, Position
@@ -15,6 +16,7 @@ __all__ = [
     "Cell",
     "Console",
     "ConsoleIO",
+    "ConsoleLines",
     "Cursor",
     "Emulator",
     "Position",

@@ -5,6 +5,9 @@ is there. The test holds the `Console`: it sends lines and expects output. Betwe
 sent is a `MessageReceived`, a line written a `MessageSent`, and `expect` waits for events, so it sees every
 line once and in order.
 
+What an app writes as an error is a stream of its own, `console.errors`; a line of it has the channel
+`console.errors` too.
+
 The line that the app has read last is what it is working on; what it then writes, and what it then asks its
 model, has that line as its cause.
 
@@ -17,14 +20,20 @@ import asyncio
 from collections import deque
 from typing import Any, Final
 
-from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
-from soundstage.journal import Event, Journal, MessageReceived, MessageSent, Record
+from soundstage.errors import InvalidStateError
+from soundstage.journal import Journal, MessageReceived, MessageSent, Record
 from soundstage.lifecycle import Daemon
-from soundstage.match import Matcher, matcher, preview
+from soundstage.match import preview
 from soundstage.models import working_on
-from soundstage.worlds._waiting import APP, describe_end, first_record, has_ended
+from soundstage.worlds._console_lines import ConsoleLines
+from soundstage.worlds._waiting import APP, describe_end
 
 WITHIN: Final = 5.0
+
+
+def errors_of(channel: str) -> str:
+    """The channel of what is written as an error."""
+    return f"{channel}.errors"
 
 
 class ConsoleIO:
@@ -36,6 +45,7 @@ class ConsoleIO:
         self._lines: deque[tuple[str, int]] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._ended = False
+        self._closed = False
         self._partial = ""
 
     async def read_line(self) -> str | None:
@@ -46,20 +56,54 @@ class ConsoleIO:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(future)
             await future
+        return self._next()
+
+    def read_buffered(self) -> str | None:
+        """The next line of input if one is there, without waiting; `None` if none is."""
+        return self._next() if self._lines else None
+
+    def _next(self) -> str:
         text, position = self._lines.popleft()
         working_on.set(position)
         return text
 
     def write_line(self, text: str = "") -> None:
-        """Write a line."""
+        """Write a line.
+
+        Raises:
+            InvalidStateError: when the console is closed.
+        """
         self.write(text + "\n")
 
     def write(self, text: str) -> None:
-        """Write text; each line of it counts when its line end comes. Carriage returns are dropped."""
+        """Write text; each line of it counts when its line end comes. Carriage returns are dropped.
+
+        Raises:
+            InvalidStateError: when the console is closed.
+        """
+        self._check_open(text)
         *lines, self._partial = (self._partial + text.replace("\r", "")).split("\n")
         for line in lines:
-            self._journal.append(
-                MessageSent(text=line, channel=self._channel), source=self._channel, cause=working_on.get()
+            self._append(line, self._channel)
+
+    def write_error_line(self, text: str = "") -> None:
+        """Write a line on the stream for errors; a text of several lines is several.
+
+        Raises:
+            InvalidStateError: when the console is closed.
+        """
+        self._check_open(text)
+        for line in text.replace("\r", "").split("\n"):
+            self._append(line, errors_of(self._channel))
+
+    def _append(self, line: str, channel: str) -> None:
+        sent = MessageSent(text=line, channel=channel)
+        self._journal.append(sent, source=self._channel, cause=working_on.get())
+
+    def _check_open(self, text: str) -> None:
+        if self._closed:
+            raise InvalidStateError(
+                f"{self._channel} is closed", seen=preview(text), hint="write before the end of the run"
             )
 
     def flush(self) -> None:
@@ -86,6 +130,12 @@ class ConsoleIO:
         """End the input; for the test side."""
         self._ended = True
         self._wake()
+
+    def close(self) -> None:
+        """End the input, and take no more output; for the test side. Harmless when repeated."""
+        self.flush()
+        self._closed = True
+        self.end()
 
     def _wake(self) -> None:
         while self._waiting:
@@ -119,24 +169,38 @@ class Console(Daemon):
     ) -> None:
         super().__init__(name, journal)
         self.io = ConsoleIO(journal, name)
-        self._within = within
         self.app_name = app
-        self._begun = self._seen = 0
+        self._within = within
+        self._output = self._reader(name)
+        self._errors = self._reader(errors_of(name))
+
+    def _reader(self, channel: str) -> ConsoleLines:
+        return ConsoleLines(
+            self.journal,
+            channel,
+            app=self.app_name,
+            within=self._within,
+            describe_end=self._describe_end,
+            describe_input=self._describe_input,
+        )
 
     async def _start(self) -> None:
-        self._begun = self._seen = len(self.journal)
+        self._output.begin()
+        self._errors.begin()
 
     async def _stop(self) -> None:
-        self.io.flush()
-        self.io.end()
+        self.io.close()
 
     async def send(self, line: str, *, sender: str = "user") -> int:
         """Type a line and Enter. Returns the position of the event.
 
         Raises:
             InvalidStateError: after `end_input`.
-            ValueError: if `line` holds a line end.
+            TypeError: if `line` is no text.
+            ValueError: if it holds a line end.
         """
+        if not isinstance(line, str):
+            raise TypeError(f"a line is text, got {type(line).__name__}: send(str(...)), or its words")
         if "\n" in line:
             raise ValueError("send one line at a time: the text holds a line end")
         if self.io.ended:
@@ -169,34 +233,13 @@ class Console(Daemon):
             WaitTimeout: if none comes; the message shows the lines that came instead.
             ExpectationError: if the app fails first.
         """
-        wanted, start = matcher(match), self._seen
-        seconds = self._within if within is None else within
-
-        def fits(record: Record) -> bool:
-            return has_ended(record, self.app_name) or (
-                self._is_line(record.event) and wanted.matches(getattr(record.event, "text", ""))
-            )
-
-        record = await first_record(self.journal, fits, after=start, within=seconds)
-        if record is None or not self._is_line(record.event):
-            raise self._missed(wanted, seconds, record, because)
-        self._seen = record.position
-        return str(getattr(record.event, "text", ""))
-
-    def _missed(self, wanted: Matcher, seconds: float, end: Record | None, because: str) -> ExpectationError:
-        lines = [preview(line) for line in self._lines_after(self._seen)]
-        shown = lines or [f"no line at all; {self.io.unread} line(s) of input unread"]
-        hint = "what is shown above came after the last expected line"
-        expected = f"{wanted.describe()}, because {because}" if because else wanted.describe()
-        if end is None:
-            summary = f"{self.name} did not show the expected line within {seconds:g} s"
-            return WaitTimeout(summary, expected=expected, seen="\n".join(shown), hint=hint)
-        shown.append(self._describe_end(end))
-        summary = f"the app on {self.name} ended and did not show the expected line"
-        return ExpectationError(summary, expected=expected, seen="\n".join(shown), hint=hint)
+        return await self._output.expect(match, within=within, because=because)
 
     def _describe_end(self, end: Record) -> str:
         return describe_end(end)
+
+    def _describe_input(self) -> str:
+        return f"{self.io.unread} line(s) of input unread"
 
     async def expect_nothing(self, *, within: float) -> None:
         """Expect that no line comes for `within` seconds. On virtual time this takes none of yours.
@@ -206,26 +249,32 @@ class Console(Daemon):
         Raises:
             ExpectationError: if one comes.
         """
-        try:
-            record: Record = await self.journal.wait_for(self._is_line, within=within, after=self._seen)
-        except WaitTimeout:
-            return
-        raise ExpectationError(
-            f"{self.name} was expected to stay quiet for {within:g} s",
-            seen=preview(getattr(record.event, "text", "")),
-        )
+        await self._output.expect_nothing(within=within)
+
+    async def collect(self, count: int, *, within: float | None = None) -> list[str]:
+        """Wait for the next `count` lines, whatever they say: all of them before one deadline.
+
+        Raises:
+            ValueError: if `count` is less than 0.
+            WaitTimeout: if fewer come; the message shows those that did.
+            ExpectationError: if the app fails first.
+        """
+        return await self._output.collect(count, within=within)
+
+    async def collect_all(self, *, within: float) -> list[str]:
+        """All lines that come within some seconds, or until the app fails; none is fine too."""
+        return await self._output.collect_all(within=within)
+
+    def drain(self) -> list[str]:
+        """The lines that have come and were not expected yet, without waiting. They then count as seen."""
+        return self._output.drain()
 
     @property
     def lines(self) -> list[str]:
         """All lines that the app has written in this run."""
-        return self._lines_after(self._begun)
+        return self._output.lines
 
-    def _lines_after(self, position: int) -> list[str]:
-        return [
-            record.event.text
-            for record in self.journal.read(position)
-            if isinstance(record.event, MessageSent) and self._is_line(record.event)
-        ]
-
-    def _is_line(self, event: Event) -> bool:
-        return isinstance(event, MessageSent) and event.channel == self.name
+    @property
+    def errors(self) -> ConsoleLines:
+        """What the app writes with `write_error_line`: `lines`, `expect`, `collect` and `drain`, as here."""
+        return self._errors
