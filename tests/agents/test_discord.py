@@ -209,3 +209,8 @@ def test_the_gateway_of_the_surroundings_is_used_unless_one_is_given(around):
 def test_a_channel_id_is_a_number_from_0(channel):
     with pytest.raises(SettingError, match="channel id"):
         DiscordBranch(channel_id=channel)
+
+
+def test_what_is_no_gateway_is_refused_when_the_app_is_configured():
+    with pytest.raises(TypeError, match="object has no connect, disconnect, inbound_messages, send_message"):
+        AppBuilder().use_discord(1, gateway=object())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -29,6 +29,8 @@ from soundstage.agents._scope import AppScope, BranchDaemons
 from soundstage.journal import Journal, Record
 from soundstage.lifecycle import Daemon, TaskDaemon
 from soundstage.models import working_on
+
+_GATEWAY: Final = ("connect", "disconnect", "inbound_messages", "send_message")
 
 
 class InboundMessage(Protocol):
@@ -87,6 +89,7 @@ class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
 
     Raises:
         SettingError: if `channel_id` is less than 0.
+        TypeError: if `gateway` is none.
     """
 
     channel_id: int
@@ -99,6 +102,8 @@ class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingError(
                 "a channel id is a whole number from 0", seen=f"channel_id={self.channel_id!r}"
             )
+        if self.gateway is not None:
+            _check_gateway(self.gateway)
 
     @property
     def manifest(self) -> Manifest:
@@ -136,6 +141,14 @@ class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
         if message.is_bot and not self.include_bots:
             return False
         return message.channel_id == self.channel_id and bool(message.content.strip())
+
+
+def _check_gateway(gateway: object) -> None:
+    missing = [name for name in _GATEWAY if not (hasattr(type(gateway), name) or hasattr(gateway, name))]
+    if missing:
+        raise TypeError(
+            f"a Discord gateway has {', '.join(_GATEWAY)}; {type(gateway).__name__} has no {', '.join(missing)}"
+        )
 
 
 class _Connection(Daemon):
