@@ -18,9 +18,10 @@ from soundstage.errors import (
     ScriptError,
     WaitTimeout,
 )
-from soundstage.journal import Journal, MessageReceived, MessageSent, Noted
+from soundstage.journal import DaemonChanged, Journal, MessageReceived, MessageSent, Noted
 from soundstage.messages import ModelRequest, user
 from soundstage.models import JournaledModel, Script, ScriptedModel, complete
+from soundstage.testing import check_world
 from soundstage.worlds.discord import (
     ChannelNotFoundError,
     Discord,
@@ -477,3 +478,46 @@ def test_a_message_that_is_longer_than_discord_takes_is_the_fault_of_the_app(on_
 
     [(_, content)] = on_stage(body)
     assert content == "x" * 2000
+
+
+@pytest.mark.parametrize("make", [VirtualDiscordGateway, Discord])
+def test_a_run_that_continues_a_journal_does_not_see_what_was_written_and_ended_in_an_earlier_one(make):
+    async def main():
+        journal = Journal()
+        journal.append(MessageSent(text="of yesterday", channel="1001"), source="discord")
+        journal.append(
+            DaemonChanged(daemon="app", status="running", error="KeyError: yesterday"), source="app"
+        )
+        world = make(journal)
+        assert world.sent_messages == []
+        await world.expect_nothing(within=0.01)
+        with pytest.raises(WaitTimeout) as caught:
+            await world.expect_message("of yesterday", within=0.01)
+        return str(caught.value)
+
+    assert "KeyError" not in run(main())
+
+
+def test_what_came_instead_is_what_was_written_on_discord_not_on_a_console():
+    async def main():
+        journal = Journal()
+        gateway = VirtualDiscordGateway(journal)
+        journal.append(MessageSent(text="a line of a console", channel="console"), source="console")
+        with pytest.raises(WaitTimeout, match="no message at all") as caught:
+            await gateway.expect_message("hello", within=1)
+        return str(caught.value)
+
+    assert "a line of a console" not in run(main())
+
+
+async def writes(gateway):
+    await gateway.simulate_message(1001, "ann", "hello")
+
+
+async def says(discord):
+    await discord.user("ann").says("hello", channel="general")
+
+
+def test_both_worlds_keep_what_every_world_guarantees():
+    run(check_world(VirtualDiscordGateway, writes))
+    asyncio.run(check_world(Discord, says))

@@ -109,6 +109,7 @@ class Discord(HttpServer):
         self._scene = Scene(self._platform, self._api, journal, name)
         self.app_name = app
         self._within = within
+        self._begun = len(journal)  # what a file holds already belongs to earlier runs
         self._timers: set[asyncio.TimerHandle] = set()
         self._seen: dict[
             str, int
@@ -240,7 +241,7 @@ class Discord(HttpServer):
         await self._scene.round_trips(1)
 
     def _recent(self) -> str:
-        records = [record for record in self.journal.read() if record.source == self.name][-6:]
+        records = [record for record in self.journal.read(self._begun) if record.source == self.name][-6:]
         return "\n".join(f"{record.position} {preview(record.event, 160)}" for record in records)
 
     async def expect_message(
@@ -261,7 +262,7 @@ class Discord(HttpServer):
             ExpectationError: if the bot ends first.
         """
         wanted, label = matcher(match), self._label(channel)
-        start = self._seen.get(label, 0)
+        start = self._seen.get(label, self._begun)
         seconds = self._within if within is None else within
 
         def fits(record: Record) -> bool:
@@ -283,10 +284,10 @@ class Discord(HttpServer):
 
     @property
     def sent_messages(self) -> list[Message]:
-        """All that the bot has written, in order, as it was when it was sent."""
+        """All that the bot has written in this run, in order, as it was when it was sent."""
         return [
             self._platform.posted[record.position]
-            for record in self.journal.read()
+            for record in self.journal.read(self._begun)
             if self._is_message(record, "")
         ]
 
@@ -297,7 +298,7 @@ class Discord(HttpServer):
             ExpectationError: if it writes something.
         """
         label = self._label(channel)
-        start = self._seen.get(label, 0)
+        start = self._seen.get(label, self._begun)
         record = await self._scene.first(
             lambda record: self._is_message(record, label), after=start, within=within
         )

@@ -133,7 +133,7 @@ class VirtualDiscordGateway(Daemon):
         self._changed = asyncio.Event()
         self._ready = asyncio.Event()
         self._completed = False
-        self._seen = 0
+        self._begun = self._seen = len(journal)  # what a file holds already belongs to earlier runs
 
     async def _start(self) -> None:
         self._seen = len(self.journal)
@@ -274,10 +274,13 @@ class VirtualDiscordGateway(Daemon):
 
     @property
     def sent_messages(self) -> list[SentMessage]:
-        """All that the app has written, in order."""
+        """All that the app has written in this run, in order."""
+        return self._sent_after(self._begun)
+
+    def _sent_after(self, position: int) -> list[SentMessage]:
         return [
             SentMessage(int(record.event.channel), record.event.text)
-            for record in self.journal.read()
+            for record in self.journal.read(position)
             if isinstance(record.event, MessageSent) and record.source == self.name
         ]
 
@@ -305,7 +308,7 @@ class VirtualDiscordGateway(Daemon):
 
         record = await first_record(self.journal, fits, after=self._seen, within=seconds)
         if record is None or not isinstance(record.event, MessageSent):
-            came = [preview(event.text) for event in self.journal.events(MessageSent, after=self._seen)]
+            came = [preview(sent.text) for sent in self._sent_after(self._seen)]
             shown = came or [f"no message at all; {len(self._waiting)} message(s) unread"]
             raise missed("the app did not write the expected message", like, shown, seconds, record)
         self._seen = record.position
