@@ -355,3 +355,19 @@ def test_every_error_of_the_http_library_has_its_place_in_the_table():
         assert isinstance(found, SoundstageError)
         assert type(found) is expected, name
         assert "words" in str(found)
+
+
+WHO = {"agent": "executor", "conversation": "c1", "phase": "execute"}
+
+
+def test_a_server_on_this_machine_is_told_who_asks_and_a_provider_is_not(request_of):
+    _, ((_, asked, _),) = chunks_from(request_of(**WHO), answer(200, STREAM, OPENAI + DONE))
+    assert {name: asked.get(f"x-soundstage-{name}") for name in WHO} == WHO
+    elsewhere = LiveModel("openai", api_key="k", base_url="https://models.example/v1", allow=True)
+    assert not [name for name in elsewhere._headers(request_of(**WHO)) if "soundstage" in name]
+
+
+def test_what_no_header_can_say_is_left_out(request_of):
+    odd = {"agent": "prüfer", "conversation": "a\nb"}
+    _, ((_, asked, _),) = chunks_from(request_of(**odd), answer(200, STREAM, OPENAI + DONE))
+    assert not [name for name in asked if name.startswith("x-soundstage")]

@@ -9,6 +9,9 @@ HTTP library cross at one table, `translate`.
 A live call costs money and answers differently each time, so there is a hard stop: without the permission of
 `SOUNDSTAGE_ALLOW_LIVE=1` or `allow=True` no live model can be made. Each request has a connection of its own,
 so nothing has to be closed.
+
+A server on this machine may be one of ours, so it is told who asks, in the headers that our server reads; then
+conversations that run side by side do not share counters. A provider is told nothing of the kind.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ from soundstage.errors import (
     ScriptError,
     SoundstageError,
 )
-from soundstage.messages import ModelChunk, ModelRequest, StartChunk
+from soundstage.messages import Caller, ModelChunk, ModelRequest, StartChunk
+from soundstage.models._identify import AGENT_HEADER
 from soundstage.models._live_anthropic import ANTHROPIC
 from soundstage.models._live_format import Decoder, LiveFormat, read
 from soundstage.models._live_openai import OPENAI
@@ -39,6 +43,11 @@ PERMISSION: Final = "SOUNDSTAGE_ALLOW_LIVE"
 FORMATS: Final[dict[str, LiveFormat]] = {"openai": OPENAI, "anthropic": ANTHROPIC}
 CONNECT_WITHIN: Final = 15.0
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_CALLER: Final = {
+    "agent": AGENT_HEADER,
+    "conversation": "x-soundstage-conversation",
+    "phase": "x-soundstage-phase",
+}
 _KEPT: Final = (
     "x-ratelimit-",
     "anthropic-ratelimit-",
@@ -86,6 +95,7 @@ class LiveModel:
         _check_permission(allow=allow)
         self._key = api_key or _key_of(self._format)
         self.url = (base_url or self._format.base_url).rstrip("/") + self._format.path
+        self._near = urlsplit(self.url).hostname in _LOOPBACK
         self._model = model
         self._silence = silence
         self._context: Any = None
@@ -129,12 +139,11 @@ class LiveModel:
         """A client for one request. What is expensive about one, the certificates, is read once."""
         import httpx
 
-        loopback = urlsplit(self.url).hostname in _LOOPBACK
         if self._context is None and self.url.startswith("https:"):
             self._context = httpx.create_ssl_context()
         return httpx.AsyncClient(
             verify=self._context if self._context is not None else True,
-            trust_env=not loopback,
+            trust_env=not self._near,
             timeout=httpx.Timeout(self._silence, connect=CONNECT_WITHIN),
         )
 
@@ -145,6 +154,7 @@ class LiveModel:
             "content-type": "application/json",
             "accept": "text/event-stream",
             **self._format.headers(self._key),
+            **(_caller_headers(request.caller) if self._near else {}),
             **forwarded,
         }
 
@@ -179,6 +189,12 @@ class LiveModel:
         if not started:
             yield _start(decoder, response.headers)
         yield msgspec.structs.replace(finish, served_by=f"live: {urlsplit(self.url).netloc}")
+
+
+def _caller_headers(caller: Caller) -> dict[str, str]:
+    """Who asks, as far as a header can say it."""
+    said = {name: getattr(caller, field) for field, name in _CALLER.items()}
+    return {name: value for name, value in said.items() if value and value.isascii() and value.isprintable()}
 
 
 def _check_permission(*, allow: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from soundstage.agents.runtime import AgentDefinition, AgentLoop, AgentRegistry, AgentTask, workspace_tools
@@ -70,3 +72,31 @@ def test_an_error_of_the_provider_is_a_failure_as_data(tmp_path, kind):
     assert (outcome.success, outcome.reason) == (False, "error")
     assert outcome.error.startswith("Agent error: ")
     assert "slow down" in outcome.error
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_conversations_side_by_side_do_not_share_counters_over_the_wire(kind):
+    script = Script(strict=True)
+    script.on(agent="clerk", iteration=1).reply("first")
+    script.on(agent="clerk", iteration=2).reply("second")
+
+    async def main():
+        async with serving(script) as served:
+            clerks = AgentRegistry([AgentDefinition(slug="clerk")])
+            journal = Journal(clock=SystemClock())
+            loop = AgentLoop(model_of(kind, served.server.url), clerks, journal=journal, default_model="m")
+
+            async def talk(conversation):
+                tasks = [
+                    AgentTask(id=f"{conversation}{n}", agent="clerk", prompt="go", conversation=conversation)
+                    for n in range(2)
+                ]
+                return [(await loop.run(task)).output for task in tasks]
+
+            said = await asyncio.gather(talk("a"), talk("b"))
+            return said, served.journal.events(ModelRequested)
+
+    said, asked = run(main())
+    assert said == [["first", "second"]] * 2
+    callers = [(event.request.caller.agent, event.request.caller.conversation) for event in asked]
+    assert sorted(callers) == [("clerk", "a")] * 2 + [("clerk", "b")] * 2
