@@ -23,6 +23,7 @@ from soundstage.errors import (
     WaitTimeout,
 )
 from soundstage.journal import Journal, MessageReceived, Noted, ProcessExited, ProcessStarted, ScreenChanged
+from soundstage.testing import check_world
 from soundstage.worlds import Screen, Style, styled
 
 WITHIN = 20  # what a busy machine may need
@@ -400,3 +401,15 @@ def test_a_terminal_is_refused_on_virtual_time() -> None:
             await Terminal(["cat"], Journal(), environment={"HTTPS_PROXY": "http://127.0.0.1:9"}).start()
 
     run(main())
+
+
+def test_a_terminal_keeps_what_every_world_guarantees() -> None:
+    async def use(terminal: Terminal) -> None:
+        await terminal.send_line("hello")
+        await terminal.expect("hello\nhello")  # as it was typed, and as it came back
+        await terminal.press("Ctrl-D")
+        await terminal.expect_exit(0)
+
+    none = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
+    make = lambda journal: Terminal(["cat"], journal, environment=none)  # noqa: E731
+    asyncio.run(check_world(make, use))

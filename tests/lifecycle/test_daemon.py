@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from soundstage.clock import run
-from soundstage.errors import AppError, InvalidStateError
+from soundstage.errors import AppError, InvalidStateError, WaitTimeout
 from soundstage.journal import DaemonChanged, Journal
 from soundstage.lifecycle import Daemon, Status, TaskDaemon
 from soundstage.lifecycle._daemon import ALLOWED
@@ -302,3 +302,79 @@ def test_an_app_may_stop_itself():
         return daemons[0].status
 
     assert run(main()) is Status.COMPLETED
+
+
+def test_a_status_is_waited_for_and_one_that_was_before_counts():
+    async def main():
+        part = Part(Journal(), start=3, stop=4)
+        waiting = asyncio.create_task(part.wait_for(Status.RUNNING, within=10))
+        done = asyncio.create_task(part.wait_for(Status.COMPLETED, within=10))
+        await part.wait_for(Status.STOPPED, within=1)
+        await part.start()
+        await waiting
+        await part.stop()
+        await done
+        for status in Status:
+            await part.wait_for(status, within=1)
+        return part.journal.clock.now()
+
+    assert run(main()) == 7
+
+
+def test_a_status_of_another_daemon_of_the_same_name_does_not_count():
+    async def main():
+        journal = Journal()
+        part, other = Part(journal), Part(journal)
+        waiting = asyncio.create_task(part.wait_for(Status.RUNNING, within=5))
+        await asyncio.sleep(1)
+        await other.start()
+        with pytest.raises(WaitTimeout, match=r"'part' did not get there within 5 s[\s\S]*it is stopped"):
+            await waiting
+        return journal.clock.now()
+
+    assert run(main()) == 5
+
+
+def test_a_failure_is_waited_for_and_failures_are_a_snapshot():
+    async def main():
+        part = Part(Journal())
+        before = part.failures
+        waiting = asyncio.create_task(part.wait_for_failure(within=10))
+        await asyncio.sleep(1)
+        first, second = KeyError("first"), KeyError("second")
+        part.report_failure(first)
+        part.report_failure(second)
+        assert await waiting is first
+        assert await part.wait_for_failure(within=1) is first
+        assert (before, part.failures) == ((), (first, second))
+        with pytest.raises(WaitTimeout, match=r"it is running[\s\S]*it is stopped\n\s*KeyError: 'first'"):
+            await part.wait_for(Status.RUNNING, within=1)
+
+    run(main())
+
+
+def test_a_wait_ends_when_nothing_more_can_be_told():
+    async def main():
+        part = Part(Journal())
+        waiting = asyncio.create_task(part.wait_for_failure(within=100))
+        await asyncio.sleep(1)
+        part.journal.close()
+        with pytest.raises(WaitTimeout):
+            await waiting
+        return part.journal.clock.now()
+
+    assert run(main()) == 1
+
+
+def test_being_cancelled_from_outside_is_no_failure():
+    async def for_ever():
+        await asyncio.get_running_loop().create_future()
+
+    async def main():
+        task = TaskDaemon("task", Journal(), for_ever)
+        await task.start()
+        await asyncio.sleep(1)
+        await task.stop()
+        return task.failures
+
+    assert run(main()) == ()

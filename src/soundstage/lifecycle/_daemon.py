@@ -4,18 +4,23 @@ A daemon is stopped, then running, then completed. Which moves are allowed is a 
 event of the journal. A failure is an event too and does not change the status: the exception is kept and
 raised by `stop`, so nothing that went wrong in the background is lost.
 
+Whoever waits for a status or a failure waits for this daemon: the journal wakes it, its own state answers. What was
+before counts, so nobody can come too late.
+
 Starting and stopping take turns: whoever stops a daemon that is about to start waits until it has started.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from enum import StrEnum
 from typing import Final
 
-from soundstage.errors import AppError, InvalidStateError
+from soundstage.clock import Deadline
+from soundstage.errors import AppError, InvalidStateError, WaitTimeout
 from soundstage.journal import DaemonChanged, Journal
 
 
@@ -35,6 +40,13 @@ ALLOWED: Final = frozenset(
 )
 
 
+REACHED: Final = {  # a status -> those in which it is, or was before
+    Status.STOPPED: frozenset(Status),
+    Status.RUNNING: frozenset({Status.RUNNING, Status.COMPLETED}),
+    Status.COMPLETED: frozenset({Status.COMPLETED}),
+}
+
+
 class Daemon(ABC):
     """Base of everything that starts and stops. Override `_start` and `_stop`.
 
@@ -50,12 +62,61 @@ class Daemon(ABC):
         self.name = name
         self.journal = journal
         self._status = Status.STOPPED
+        self._reported: list[BaseException] = []
         self._turn = asyncio.Lock()
 
     @property
     def status(self) -> Status:
         """The status at this moment."""
         return self._status
+
+    @property
+    def failures(self) -> tuple[BaseException, ...]:
+        """What has failed so far, in order; a cancellation from outside is no failure of a background task."""
+        return tuple(self._reported)
+
+    async def wait_for(self, status: Status, *, within: float) -> None:
+        """Wait until it has reached a status; one that it had before counts.
+
+        Args:
+            status: which one.
+            within: seconds on the run's clock.
+
+        Raises:
+            WaitTimeout: if it does not in time; the message has its status and its failures.
+        """
+        await self._until(lambda: self._status in REACHED[status], f"it is {status.value}", within)
+
+    async def wait_for_failure(self, *, within: float) -> BaseException:
+        """Wait until something has failed in it, and return the first failure.
+
+        Raises:
+            WaitTimeout: if nothing does in time.
+        """
+        await self._until(lambda: bool(self._reported), "it fails", within)
+        return self._reported[0]
+
+    async def _until(self, holds: Callable[[], bool], expected: str, within: float) -> None:
+        deadline = Deadline(self.journal.clock, within)
+        if holds():
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(deadline.left), contextlib.aclosing(self._changes()) as changes:
+                async for _ in changes:
+                    if holds():
+                        return
+        failed = [f"{type(error).__name__}: {error}" for error in self._reported]
+        raise WaitTimeout(
+            f"the daemon {self.name!r} did not get there within {within:g} s",
+            expected=expected,
+            seen="\n".join([f"it is {self._status.value}", *failed]),
+            hint="look at its events in the journal",
+        )
+
+    async def _changes(self) -> AsyncGenerator[None, None]:
+        """Whenever something is told; the first time after what is there now."""
+        async for _ in self.journal.tail(len(self.journal)):
+            yield
 
     async def start(self) -> None:
         """Start; return when it is ready for use.
@@ -91,6 +152,7 @@ class Daemon(ABC):
 
     def report_failure(self, error: BaseException) -> None:
         """Put a failure on record. The status stays as it is."""
+        self._reported.append(error)
         self.journal.append(
             DaemonChanged(daemon=self.name, status=self._status, error=f"{type(error).__name__}: {error}"),
             source=self.name,
