@@ -324,3 +324,28 @@ def test_areas_are_boxes_around_what_differs_and_another_size_differs_as_well():
     assert comparing.compare(solid(4, 4, "090808"), solid(4, 4, "000000"), 8).pixels == 16
     wider = comparing.compare(solid(10, 4), solid(6, 5), 0)
     assert (wider.pixels, wider.total) == (4 * 4 + 10, 50)
+
+
+def test_a_browser_that_hangs_is_started_once_more_and_then_given_up(tmp_path):
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f"#!/bin/sh\n[ -e {tmp_path}/again ] || {{ touch {tmp_path}/again; exec sleep 600; }}\n"
+        'for given in "$@"; do case $given in --screenshot=*) echo x > "${given#--screenshot=}";; esac; done\n'
+    )
+    browser.chmod(0o755)
+    code = (
+        "import os, pathlib, _chromium; _chromium.WITHIN, here = 2.0, pathlib.Path.cwd()\n"
+        "_chromium.capture('file:///x', here / 'page.png', 1, 1)\n"
+        "(here / 'again').unlink(); _chromium.TRIES = 1\n"
+        "_chromium.capture('file:///x', here / 'page.png', 1, 1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code],
+        env={**os.environ, "PYTHONPATH": str(SERVER), "BROWSER_TOOLS_CHROMIUM": str(browser)},
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=50,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1].endswith("Chromium did not finish within 2 seconds, 1 times")

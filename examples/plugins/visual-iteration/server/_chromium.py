@@ -14,7 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-WITHIN = 40.0  # seconds
+WITHIN = 20.0  # seconds for a try
+TRIES = 2  # a browser that is started on a busy machine hangs once in a while
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OPTIONS = (
     "--headless",
@@ -59,12 +60,24 @@ def capture(url: str, file: Path, width: int, height: int) -> None:
         sandbox = (
             ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         )  # it refuses root otherwise
-        said = _run([find(), *OPTIONS, *sandbox, *own, url], profile)
+        said = _run([find(), *OPTIONS, *sandbox, *own, url], profile, file)
     if not file.is_file():
         raise BrowserError(f"Chromium made no picture of {url}:\n{said[-800:]}")
 
 
-def _run(command: list[str], home: str) -> str:
+def _run(command: list[str], home: str, file: Path) -> str:
+    """What the browser says; one that hangs is ended, and started once more if there is no picture yet."""
+    for _ in range(TRIES):
+        said = _once(command, home)
+        if said is not None:
+            return said
+        if file.is_file():
+            return ""
+    raise BrowserError(f"Chromium did not finish within {WITHIN:g} seconds, {TRIES} times")
+
+
+def _once(command: list[str], home: str) -> str | None:
+    """What the browser says, or `None` if it does not end."""
     try:
         process = subprocess.Popen(
             command,
@@ -79,7 +92,7 @@ def _run(command: list[str], home: str) -> str:
     try:
         said, _ = process.communicate(timeout=WITHIN)
     except subprocess.TimeoutExpired:
-        raise BrowserError(f"Chromium did not finish within {WITHIN:g} seconds") from None
+        return None
     finally:
         with contextlib.suppress(ProcessLookupError):  # all of it is gone
             os.killpg(process.pid, signal.SIGKILL)
