@@ -55,6 +55,7 @@ def check_snapshot(
         >>> check_snapshot(path, "Hello", update=True), check_snapshot(path, "Hello")
         ('created', 'same')
     """
+    __tracebackhide__ = True
     path = Path(path)
     text = _storable(snapshot_text(shown, replace=replace))
     stored = _read(path, text)
