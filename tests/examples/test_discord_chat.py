@@ -13,7 +13,11 @@ from soundstage.agents import ChatEntry, ChatReceived, ChatReply
 from soundstage.clock import SystemClock, VirtualClock, run
 from soundstage.journal import DaemonChanged
 from soundstage.trace import assert_ordered
-from soundstage.worlds.discord import DiscordGatewayChanged, DiscordRateLimited
+from soundstage.worlds.discord import (
+    DiscordGatewayChanged,
+    DiscordRateLimited,
+    DiscordScriptedConversation,
+)
 from support.ways import ROOT
 from support.ways_discord import as_program, in_process, said, start_bot_alone
 
@@ -53,6 +57,17 @@ def test_other_channels_private_messages_bots_and_blanks_are_left_alone(on_disco
         return said(host)
 
     assert on_discord(discord_chat).run(body) == ["ann: here"]
+
+
+def test_a_conversation_that_is_written_down_is_said_and_answered_step_by_step(on_discord):
+    steps = [("ann", "hello", "ann: hello"), ("bob", "me too", "/^bob: ME/i"), ("ann", "bye", None)]
+
+    async def body(host):
+        hello, too, nothing = await DiscordScriptedConversation(steps).run(host.discord, within=30)
+        await host.discord.expect_message("ann: bye", channel="general")
+        return hello.text, too.text, nothing
+
+    assert on_discord(discord_chat).run(body) == ("ann: hello", "bob: me too", None)
 
 
 @pytest.mark.parametrize("text", ["ä🎭 日本", '{"json": [1, "{sender}"]}', "**bold** <@1> %s", "two\nlines"])

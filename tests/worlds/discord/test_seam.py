@@ -14,6 +14,7 @@ from soundstage.errors import (
     AppError,
     DeadlockError,
     EnvironmentProblem,
+    ExpectationError,
     InvalidStateError,
     ScriptError,
     WaitTimeout,
@@ -338,7 +339,7 @@ def conversing(steps, **options):
 
 def test_a_scripted_conversation_says_and_expects_step_by_step():
     steps = [("ann", "one", "you said one"), ("bob", "silence", None), ("ann", "two", "/TWO/i")]
-    assert conversing(steps, channel_id=9) == [
+    assert conversing(steps, channel=9) == [
         SentMessage(9, "you said one"),
         None,
         SentMessage(9, "you said two"),
@@ -348,6 +349,20 @@ def test_a_scripted_conversation_says_and_expects_step_by_step():
 def test_a_step_that_is_not_answered_is_named_by_its_number():
     with pytest.raises(AssertionError, match="step 1 of the conversation: bob wrote 'silence'"):
         conversing([("ann", "one", "one"), ("bob", "silence", "anything")])
+
+
+def test_a_step_at_which_the_app_fails_is_named_at_once():
+    async def main():
+        gateway = VirtualDiscordGateway(Journal())
+        failed = DaemonChanged(daemon="app", status="running", error="KeyError: 'x'")
+        asyncio.get_running_loop().call_later(1, gateway.journal.append, failed)
+        with pytest.raises(
+            ExpectationError, match=r"step 0 of the conversation[\s\S]*KeyError: 'x'"
+        ) as caught:
+            await DiscordScriptedConversation([("ann", "hello", "hi")]).run(gateway, within=60)
+        return isinstance(caught.value, WaitTimeout), gateway.journal.clock.now()
+
+    assert run(main()) == (False, 1)
 
 
 def test_a_conversation_that_is_none_is_a_mistake():

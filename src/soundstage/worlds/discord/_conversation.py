@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from soundstage.errors import ScriptError, WaitTimeout
+from soundstage.errors import ExpectationError, ScriptError
 from soundstage.match import preview
-from soundstage.worlds.discord._virtual import WITHIN, SentMessage, VirtualDiscordGateway
+from soundstage.worlds.discord._virtual import WITHIN
 
 Step = Sequence[Any]
 PARTS: Final = 3
 
 
+class Talks(Protocol):
+    """What a conversation needs of a Discord; `Discord` and `VirtualDiscordGateway` both have it."""
+
+    def user(self, name: str) -> Any:
+        """Somebody who writes."""
+        ...
+
+    async def expect_message(self, match: Any, *, channel: Any = None, within: float | None = None) -> Any:
+        """Wait for a message of the app."""
+        ...
+
+
 class DiscordScriptedConversation:
-    """Steps of (author, text, what the app must answer), done one after the other.
+    """Steps of (author, text, what the app must answer), done one after the other, on either kind of Discord.
 
     Args:
         steps: the third part of each is what `soundstage.match` takes, or `None` if no answer is waited for.
-        channel_id: where they talk.
+        channel: where they talk: the name of a channel, or in process an id; `general` unless given.
 
     Raises:
         ScriptError: if there is no step, or one does not have three parts.
@@ -29,12 +41,12 @@ class DiscordScriptedConversation:
             conversation = DiscordScriptedConversation(
                 [("ann", "hello", "hi"), ("bob", "and me?", "/hi,? bob/i"), ("ann", "thanks", None)]
             )
-            answers = await conversation.run(gateway)
+            answers = await conversation.run(host.discord)
     """
 
-    def __init__(self, steps: Iterable[Step], *, channel_id: int = 1) -> None:
+    def __init__(self, steps: Iterable[Step], *, channel: str | int = "general") -> None:
         self.steps = tuple(tuple(step) for step in steps)
-        self.channel_id = channel_id
+        self.channel = channel
         if not self.steps:
             raise ScriptError("a conversation needs at least one step", expected="(author, text, expect)")
         for index, step in enumerate(self.steps):
@@ -45,29 +57,28 @@ class DiscordScriptedConversation:
                     seen=preview(step),
                 )
 
-    async def run(
-        self, gateway: VirtualDiscordGateway, *, within: float = WITHIN
-    ) -> list[SentMessage | None]:
+    async def run(self, discord: Talks, *, within: float = WITHIN) -> list[Any]:
         """Do all steps. Returns the answers, `None` where none was expected.
 
         Args:
-            gateway: where the app is.
+            discord: where the app is.
             within: seconds for each answer.
 
         Raises:
-            WaitTimeout: naming the step whose answer did not come; it is an `AssertionError` too.
+            WaitTimeout: naming the step whose answer did not come.
+            ExpectationError: naming the step before whose answer the app ended.
         """
-        return [await self._step(gateway, index, within) for index in range(len(self.steps))]
+        return [await self._step(discord, index, within) for index in range(len(self.steps))]
 
-    async def _step(self, gateway: VirtualDiscordGateway, index: int, within: float) -> SentMessage | None:
+    async def _step(self, discord: Talks, index: int, within: float) -> Any:
         author, text, expect = self.steps[index]
-        await gateway.simulate_message(self.channel_id, author, text)
+        await discord.user(author).says(text, channel=self.channel)
         if expect is None:
             return None
         try:
-            return await gateway.expect_message(expect, channel=self.channel_id, within=within)
-        except WaitTimeout as missed:
-            raise WaitTimeout(
+            return await discord.expect_message(expect, channel=self.channel, within=within)
+        except ExpectationError as missed:
+            raise type(missed)(
                 f"step {index} of the conversation: {author} wrote {preview(text)} and was not answered",
                 expected=missed.expected,
                 seen=missed.seen,
