@@ -21,6 +21,7 @@ from soundstage.plugin_check._expansion import first_gap
         ("A\n```!\ngit status\n```\nB $ARGUMENTS", "A\nclean\nB alpha beta"),
         ("In ${CLAUDE_PLUGIN_ROOT}/x: $0", "In /plugin/x: alpha"),
         ("Empty !`` marks $0", "Empty !`` marks alpha"),
+        ("Asked !`true $ARGUMENTS` now", "Asked  now"),
     ],
 )
 def test_what_has_arrived_has_no_gap(body: str, sent: str) -> None:
@@ -31,7 +32,9 @@ def test_what_has_arrived_has_no_gap(body: str, sent: str) -> None:
     ("body", "sent", "offset", "said"),
     [
         ("Hello $0. Bye.", "Hello alpha.", 8, "'. Bye.'"),
-        ("One $0 two", "two alpha One", 6, "'two'"),
+        ("One $0 two", "two alpha One", 4, "'alpha'"),
+        ("One `$0` two", "two alpha One", 0, "'One `'"),
+        ("Say $1 twice.", "Say alpha twice.", 4, "'beta'"),
         ("Say hello.", "Say hello.", 0, "without its arguments"),
         ("Say $ARGUMENTS!", "Say !", 4, "without its arguments"),
         ("In ${CLAUDE_PLUGIN_ROOT}: $0", "In ${CLAUDE_PLUGIN_ROOT}: alpha", 5, "as it is written"),

@@ -1,19 +1,23 @@
 """What must reach the model when a command is run, and what of it is missing. Pure.
 
-The CLI puts values in the place of `$ARGUMENTS`, `$0`, `$name` for the `arguments` of the front matter, and of its own
-variables, and the output in the place of shell commands. All that is around them has to arrive, in order; spaces and
-line ends do not count.
+What the CLI puts in the place of arguments and of its own variables is known (`command_pieces`), the output of shell
+commands is not. All that is known has to arrive, in order; spaces and line ends do not count.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
+from soundstage.drivers.claude_code import command_pieces
+
 ARGUMENTS: Final = "alpha beta"
-SHELL: Final = r"!`[^`\n]+`|```!.*?```"
-_VALUE: Final = r"\\?\$ARGUMENTS(?:\[\d+\])?|\\?\$\d+|\$\{CLAUDE_\w+\}"
-_SET: Final = ("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "CLAUDE_PROJECT_DIR", "CLAUDE_SESSION_ID")
+_SET: Final = (
+    "CLAUDE_PLUGIN_ROOT",
+    "CLAUDE_PLUGIN_DATA",
+    "CLAUDE_PROJECT_DIR",
+    "CLAUDE_SESSION_ID",
+    "CLAUDE_EFFORT",
+)
 
 
 class Gap(NamedTuple):
@@ -37,28 +41,24 @@ def first_gap(body: str, sent: str, *, names: tuple[str, ...] = ()) -> Gap | Non
     Gap(offset=23, message="without ', twice.'")
     """
     plain = _spaced(sent)
-    named = "".join(rf"|\\?\${re.escape(name)}\b" for name in names)
-    place = begin = 0
-    for found in [*re.finditer(f"{SHELL}|{_VALUE}{named}", body, re.DOTALL), None]:
-        piece = _spaced(body[begin : found.start() if found else len(body)])
-        at = plain.find(piece, place)
+    place = 0
+    for piece in command_pieces(body, ARGUMENTS, names=names):
+        wanted = _spaced(piece.text) if piece.certain else ""
+        at = plain.find(wanted, place)
         if at < 0:
-            return Gap(begin, f"without {piece[:200]!r}")
-        place = at + len(piece)
-        begin = found.end() if found else begin
-    return _lost_arguments(body, plain, named) or _kept_variable(body, plain)
+            return Gap(piece.offset, _without(wanted))
+        place = at + len(wanted)
+    return _kept_variable(body, plain)
 
 
 def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _lost_arguments(body: str, sent: str, named: str) -> Gap | None:
-    whole = re.search(r"(?<!\\)\$ARGUMENTS(?!\[)", body)
-    some = re.search(rf"(?<!\\)\$ARGUMENTS|(?<!\\)\$\d{named}", body)
-    if (whole is not None or some is None) and ARGUMENTS not in sent:
-        return Gap(whole.start() if whole else 0, f"without its arguments, {ARGUMENTS!r}")
-    return None
+def _without(wanted: str) -> str:
+    if wanted.removeprefix("ARGUMENTS: ") == ARGUMENTS:
+        return f"without its arguments, {ARGUMENTS!r}"
+    return f"without {wanted[:200]!r}"
 
 
 def _kept_variable(body: str, sent: str) -> Gap | None:

@@ -12,20 +12,19 @@ from pathlib import Path
 from typing import Final
 
 from soundstage.drivers import ClaudeCode
-from soundstage.drivers.claude_code import ClaudeTurn, Defect
+from soundstage.drivers.claude_code import ClaudeTurn, Defect, argument_names
 from soundstage.errors import AppError, WaitTimeout
 from soundstage.match import preview
 from soundstage.messages import Text
 from soundstage.models import Script, ScriptedModel
 from soundstage.plugin_check._book import Book
 from soundstage.plugin_check._declared import Declared, DeclaredText
-from soundstage.plugin_check._expansion import ARGUMENTS, SHELL, first_gap
+from soundstage.plugin_check._expansion import ARGUMENTS, first_gap
 from soundstage.plugin_check._stage import Stage
-from soundstage.plugin_check._texts import tool_names
 from soundstage.wire import ModelServer
 
 WITHIN: Final = 60.0  # seconds for one prompt
-_RUN: Final = re.compile(SHELL, re.DOTALL)
+_RUN: Final = re.compile(r"!`[^`\n]+`|```!.*?```", re.DOTALL)
 _OFF: Final = ("false", "no", "0")
 
 
@@ -149,11 +148,10 @@ def _compare(command: DeclaredText, turn: ClaudeTurn, stage: Stage) -> None:
         message = f"{command.entry.name} does not reach the model: {preview(turn.text, 300)}"
         command.entry.add("not-expanded", stage.untouched(message))
         return
-    # a command with `context: fork` reaches a subagent, in whose request it is text like any other
-    sent = turn.expansion.text if turn.expansion is not None else _told(turn)
+    sent = turn.expansion.text if turn.expansion is not None else ""
     document = command.document
     names = document.front.value.get("arguments") if document.front is not None else None
-    gap = first_gap(document.body, sent, names=tuple(tool_names(names)))
+    gap = first_gap(document.body, sent, names=argument_names(names))
     if gap is not None:
         above = len(document.text) - len(document.body)
         line = document.text.count("\n", 0, above + gap.offset) + 1

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from soundstage.drivers.claude_code import quoted_front_matter
 from soundstage.models._source import Node, Report, read
 from soundstage.plugin_check._book import Book, Entry, add_problems
 
 _FENCE: Final = re.compile(r"\A---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_PLAIN: Final = re.compile(r"^(?P<key>[\w-]+):[ \t]+(?P<value>[^\"'|>\s][^\n]*?)[ \t\r]*$", re.MULTILINE)
 
 
 class Document(NamedTuple):
@@ -76,7 +76,7 @@ def _front_matter(text: str, entry: Entry, file: str) -> Node | None:
     front = read(lines_above + text, report, form="yaml") if text.strip() else None
     if front is None and report.problems:
         repaired = Report(file)
-        front = read(lines_above + _quoted(text), repaired, form="yaml")
+        front = read(lines_above + quoted_front_matter(text), repaired, form="yaml")
         rule = "front-matter-yaml" if front is None else "front-matter-quotes"
         add_problems(entry, rule, report.problems, file=file)
         return front
@@ -87,8 +87,3 @@ def _front_matter(text: str, entry: Entry, file: str) -> Node | None:
         )
         return None
     return front
-
-
-def _quoted(text: str) -> str:
-    """Values in quotes, as the CLI puts them where YAML cannot be read otherwise."""
-    return _PLAIN.sub(lambda found: f"{found['key']}: '{found['value'].replace(chr(39), chr(39) * 2)}'", text)

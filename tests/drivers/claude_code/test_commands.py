@@ -123,10 +123,6 @@ def test_a_request_without_a_command_has_no_expansion() -> None:
     )
 
 
-def test_words_of_an_open_quote_are_split_at_spaces() -> None:
-    assert expand_command("$0|$1", "it's me") == "it's|me"
-
-
 def test_commands_of_one_name_in_several_plugins_are_found() -> None:
     names = ["epti:iterate", "visual:iterate", "epti:implement", "iterate"]
     assert same_command(names) == {"iterate": ("epti:iterate", "visual:iterate")}

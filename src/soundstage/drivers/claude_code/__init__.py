@@ -11,7 +11,6 @@ from soundstage.drivers.claude_code._callbacks import (
 from soundstage.drivers.claude_code._commands import (
     Expansion,
     SlashCommand,
-    expand_command,
     expansions,
     same_command,
 )
@@ -22,6 +21,13 @@ from soundstage.drivers.claude_code._events import (
     SubagentFinished,
     SubagentStarted,
     TranscriptKept,
+)
+from soundstage.drivers.claude_code._expansion import (
+    CommandPiece,
+    argument_names,
+    command_pieces,
+    expand_command,
+    quoted_front_matter,
 )
 from soundstage.drivers.claude_code._hook_runs import Hooks
 from soundstage.drivers.claude_code._hooks import HookRun, settings_hooks
@@ -71,6 +77,7 @@ __all__ = [
     "ClaudeCode",
     "ClaudeSession",
     "ClaudeTurn",
+    "CommandPiece",
     "ControlResponse",
     "Decision",
     "DeclaredServer",
@@ -111,13 +118,16 @@ __all__ = [
     "TranscriptKept",
     "Unknown",
     "Validation",
+    "argument_names",
     "bundled_cli",
+    "command_pieces",
     "decode_line",
     "deny",
     "expand_command",
     "expansions",
     "find_cli",
     "guidance_of",
+    "quoted_front_matter",
     "same_command",
     "settings_hooks",
 ]

@@ -1,27 +1,26 @@
 """Slash commands: which there are, and what becomes of one on the wire. Pure.
 
 The CLI sends two blocks in place of a command, seen with 2.1.330: `<command-message>`, `<command-name>` and
-`<command-args>` in the first, the body of the command's file in the second. `expand_command` says what that
-second block should be; it follows the rules that were measured, so a test can compare.
+`<command-args>` in the first, the body of the command's file in the second. A command with `context: fork` has no
+such blocks: its body is the first thing that a subagent is told, and the stream says which one it was.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from soundstage.drivers.claude_code._messages import StreamMessage, Told
 from soundstage.errors import AppError
 from soundstage.messages import ModelRequest, Text
 
 _NAME: Final = re.compile(r"<command-name>/?(?P<name>[^<]*)</command-name>")
 _ARGUMENTS: Final = re.compile(r"<command-args>(?P<arguments>.*?)</command-args>", re.DOTALL)
-_FRONT_MATTER: Final = re.compile(r"\A---\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
-_PLACEHOLDER: Final = re.compile(r"\$ARGUMENTS|\$(?P<number>\d+)(?!\w)")
+_FORKED: Final = "forked-command-"  # what the CLI calls the tool call behind a subagent that runs a command
 
 
 class SlashCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +40,13 @@ class Expansion(msgspec.Struct, frozen=True, kw_only=True):
         command: its name, without the slash.
         arguments: what came after it.
         text: the body of the command, expanded.
+        agent: the type of the subagent that received it, for a command with `context: fork`; else empty.
     """
 
     command: str
     arguments: str
     text: str
+    agent: str = ""
 
 
 def slash_commands(items: Iterable[Any]) -> tuple[SlashCommand, ...]:
@@ -93,6 +94,45 @@ def _expansion(texts: list[str], number: int) -> Expansion:
     )
 
 
+def forked_expansion(
+    prompt: str, messages: Iterable[StreamMessage], requests: Iterable[ModelRequest]
+) -> Expansion | None:
+    """The command of a turn whose text went to a subagent (`context: fork`); `None` if none did.
+
+    Args:
+        prompt: what the turn began with: the command and its arguments.
+        messages: what the CLI said.
+        requests: what the model server received.
+    """
+    told = next(
+        (item for item in messages if isinstance(item, Told) and item.parent.startswith(_FORKED)), None
+    )
+    if told is None:
+        return None
+    command = told.parent.removeprefix(_FORKED)
+    wanted = [part.text for part in told.parts if isinstance(part, Text)]
+    received = (text for request in requests for text in _user_texts(request) if text in wanted)
+    text = next(received, None)
+    if text is None:
+        return None
+    return Expansion(
+        command=command,
+        arguments=prompt.strip().removeprefix(f"/{command}").strip(),
+        text=text,
+        agent=str(told.data.get("subagent_type") or ""),
+    )
+
+
+def _user_texts(request: ModelRequest) -> list[str]:
+    return [
+        part.text
+        for message in request.messages
+        if message.role == "user"
+        for part in message.parts
+        if isinstance(part, Text)
+    ]
+
+
 def unknown_command(name: str, known: Sequence[str]) -> AppError:
     """The error for a command that a session does not have, with the nearest names."""
     bare = name.rpartition(":")[2]
@@ -104,42 +144,6 @@ def unknown_command(name: str, known: Sequence[str]) -> AppError:
         seen=f"/{name}",
         hint=f"perhaps /{near[0]}" if near else "install its plugin, then reload_plugins() or a new session",
     )
-
-
-def expand_command(file: str, arguments: str = "", *, plugin_root: str = "", session_id: str = "") -> str:
-    """What a command's file becomes for the model, by the rules of the CLI.
-
-    `$ARGUMENTS` is everything, `$0` the first word, `$1` the second; a word that is not there stays as it is
-    written. Without a placeholder, arguments are appended. Shell commands (`` !`...` ``) and `@files` are not
-    carried out here.
-
-    >>> expand_command("---\\ndescription: x\\n---\\nGreet $0, then $1.", "Bob Ann")
-    'Greet Bob, then Ann.'
-    >>> expand_command("Look around.", "the attic")
-    'Look around.\\n\\nARGUMENTS: the attic'
-    """
-    body = _FRONT_MATTER.sub("", file, count=1).lstrip()
-    words = _words(arguments)
-
-    def value(found: re.Match[str]) -> str:
-        if found["number"] is None:
-            return arguments
-        number = int(found["number"])
-        return words[number] if number < len(words) else found[0]
-
-    text, placeholders = _PLACEHOLDER.subn(value, body)
-    if arguments and not placeholders:
-        text += f"\n\nARGUMENTS: {arguments}"
-    for name, known in (("CLAUDE_PLUGIN_ROOT", plugin_root), ("CLAUDE_SESSION_ID", session_id)):
-        text = text.replace(f"${{{name}}}", known) if known else text
-    return text
-
-
-def _words(arguments: str) -> list[str]:
-    try:
-        return shlex.split(arguments)
-    except ValueError:  # an open quote
-        return arguments.split()
 
 
 def same_command(names: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from soundstage.drivers.claude_code._agents import AgentCalls, Subagent, agent_calls, subagents
-from soundstage.drivers.claude_code._commands import Expansion, expansions
+from soundstage.drivers.claude_code._commands import Expansion, expansions, forked_expansion
 from soundstage.drivers.claude_code._decisions import Decision, decisions_of
 from soundstage.drivers.claude_code._messages import (
     ControlResponse,
@@ -107,9 +107,12 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expansion(self) -> Expansion | None:
-        """The slash command of this turn as the model server received it; `None` if there was none."""
+        """The slash command of this turn as the model server received it; `None` if there was none.
+
+        For a command with `context: fork` it is what the subagent received.
+        """
         found = expansions(self.requests[0]) if self.requests else ()
-        return found[-1] if found else None
+        return found[-1] if found else forked_expansion(self.prompt, self.messages, self.requests)
 
     @property
     def callers(self) -> tuple[AgentCalls, ...]:
