@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from soundstage.clock import VirtualClock, run
@@ -269,3 +271,42 @@ def test_a_console_made_by_hand_and_one_of_the_builder_are_the_same_kind():
 def test_a_wrong_part_is_a_type_error_before_anything_starts(give, message):
     with pytest.raises(TypeError, match=message):
         give(HostBuilder()).build()
+
+
+async def _cancelled_start(host):
+    async def enter():
+        async with host:
+            pass
+
+    entering = asyncio.create_task(enter())
+    await asyncio.sleep(1)
+    entering.cancel()
+    await entering
+
+
+async def _failed_start(host):
+    async with host:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("enter", "start", "error"),
+    [
+        (_failed_start, {"fails_at": "start"}, RuntimeError),
+        (_cancelled_start, {"waits": 20.0}, asyncio.CancelledError),
+    ],
+)
+def test_a_run_that_cannot_start_leaves_no_folder_and_no_open_journal_and_its_end_is_on_record(
+    tmp_path, enter, start, error
+):
+    async def main():
+        builder = HostBuilder().with_journal(tmp_path / "journal.jsonl")
+        host = builder.with_daemon(lambda host: Part("part", host.journal, [], **start)).build()
+        folder = host.data_dir
+        with pytest.raises(error):
+            await enter(host)
+        Journal(tmp_path / "journal.jsonl").close()  # nobody else has it open
+        return folder.exists(), host.journal.read()[-1].event
+
+    there, last = run(main())
+    assert (there, last.outcome, last.reason.split(":")[0]) == (False, "failed", error.__name__)

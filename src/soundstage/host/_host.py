@@ -1,8 +1,8 @@
 """A run while it lasts: starts what the builder named, hands it to the test, and ends it whatever happens.
 
 Order: `RunStarted`, daemons in the order of the builder, the app last; at the end the daemons in reverse,
-`RunFinished`, the journal. What fails in the background is never lost: it is raised when the run ends, or
-noted on the error that the test itself raised, which always wins.
+`RunFinished`, the journal; the same end when a daemon cannot start. What fails in the background is never lost: it
+is raised when the run ends, or noted on the error that the test itself raised, which always wins.
 """
 
 from __future__ import annotations
@@ -155,7 +155,12 @@ class Host:
             start_within=settings.start_within,
             stop_within=settings.stop_within,
         )
-        await self._supervisor.start()
+        try:
+            await self._supervisor.start()
+        except BaseException as error:  # nobody calls `__aexit__` then
+            self._close_data_dir()
+            self._finish(error)
+            raise
         return self
 
     async def __aexit__(
@@ -169,19 +174,22 @@ class Host:
                 check_end(self.journal, self.scripted, allow_egress=allow, after=self._begun)
         except BaseException as found:  # noqa: BLE001  (raised below, or noted on the test's own error)
             failure = found
-        first = error if error is not None else failure
-        self.journal.append(
-            RunFinished(
-                outcome="passed" if first is None else "failed",
-                reason="" if first is None else f"{type(first).__name__}: {first}",
-            ),
-            source="host",
-        )
-        self.journal.close()
+        self._finish(error if error is not None else failure)
         if failure is not None and error is not None:
             error.add_note(_told(failure))
         elif failure is not None:
             raise failure
+
+    def _finish(self, error: BaseException | None) -> None:
+        """The last event: how the run has ended."""
+        self.journal.append(
+            RunFinished(
+                outcome="passed" if error is None else "failed",
+                reason="" if error is None else f"{type(error).__name__}: {error}",
+            ),
+            source="host",
+        )
+        self.journal.close()
 
     async def _stop(self) -> None:
         try:
@@ -189,8 +197,11 @@ class Host:
                 await self._end_inputs()
                 await self._supervisor.stop()
         finally:
-            if self._data_dir is not None:
-                self._data_dir.close()
+            self._close_data_dir()
+
+    def _close_data_dir(self) -> None:
+        if self._data_dir is not None:
+            self._data_dir.close()
 
     async def _end_inputs(self) -> None:
         """End what the app reads, and give it some time to come to its end by itself."""
