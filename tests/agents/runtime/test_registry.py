@@ -74,6 +74,12 @@ def test_a_tool_that_does_not_exist_is_refused_with_the_nearest_name():
     assert found == ("docs", "tools", "there is no tool 'read_fil'; did you mean 'read_file'?")
 
 
+def test_a_text_in_the_place_of_names_is_one_problem_and_not_one_for_each_letter():
+    found = problems(AgentDefinition(slug="docs", tools="read_file", permissions="read"))
+    message = "a text; give a collection of names"
+    assert found == [("docs", "tools", message), ("docs", "permissions", message)]
+
+
 def test_all_problems_of_all_agents_are_said_at_once():
     found = problems(
         agent("Bad Slug"),

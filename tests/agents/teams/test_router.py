@@ -109,6 +109,14 @@ def test_a_run_ends_after_so_many_rounds():
     assert TurnRouter(ConversationCoordinator(Journal()), cast, TEAM).max_iterations == 20
 
 
+def test_a_single_run_may_have_a_number_of_rounds_of_its_own():
+    stage = Stage(Cast(orchestrator=[route("executor")] * 2, executor=["again"] * 2))
+    ended = stage.run(max_iterations=2)
+    assert (ended.reason, ended.iterations) == ("max_iterations", 2)
+    with pytest.raises(ScriptError, match="at least one round"):
+        stage.run(max_iterations=0)
+
+
 def test_the_trace_has_decisions_phases_and_the_reason_of_the_end():
     cast = Cast(
         orchestrator=[route("executor", phase="execute", reason="go"), route("END", phase="chores")],

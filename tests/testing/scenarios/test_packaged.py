@@ -61,8 +61,8 @@ def test_an_unknown_name_is_a_key_error_with_the_known_ones():
     with pytest.raises(UnknownScenarioError, match="feedback-loop") as caught:
         scenario("performance")
     assert isinstance(caught.value, KeyError)
-    with pytest.raises(UnknownScenarioError):
-        TeamStage("performance")
+    with pytest.raises(UnknownScenarioError, match="did you mean 'feedback-loop'"):
+        TeamStage("feedback-lop")
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,10 @@ def _problems(agent: AgentDefinition, tools: ToolRegistry) -> Iterator[AgentProb
     for field, wrong, message in _FIELDS:
         if wrong(agent):
             yield AgentProblem(agent.slug, field, message)
+    texts = [field for field in ("tools", "permissions") if isinstance(getattr(agent, field), str)]
+    if texts:  # each letter would be a problem of its own
+        yield from (AgentProblem(agent.slug, field, "a text; give a collection of names") for field in texts)
+        return
     for name in dict.fromkeys(agent.tools):
         yield from _tool_problems(agent, name, tools)
     needed = {need for name in agent.tools if name in tools for need in tools[name].permissions}

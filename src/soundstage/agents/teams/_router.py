@@ -48,7 +48,7 @@ class TurnRouter:
         orchestrator: its slug.
         verifiers: who may end a conversation with `complete` besides the orchestrator; those agents that are
             offered this tool, unless given.
-        max_iterations: rounds of one run.
+        max_iterations: rounds of one run, unless the run is given another number.
 
     Raises:
         ScriptError: for a team without agents, a verifier who is not in it, or less than one round.
@@ -92,8 +92,7 @@ class TurnRouter:
             raise ScriptError(
                 "a verifier is not in the team", expected=", ".join(self.slugs), seen=", ".join(strangers)
             )
-        if self.max_iterations < 1:
-            raise ScriptError("a run has at least one round", seen=f"max_iterations={self.max_iterations}")
+        _check_rounds(self.max_iterations)
 
     @property
     def journal(self) -> Journal:
@@ -105,6 +104,7 @@ class TurnRouter:
         conversation: str,
         message: str = "",
         *,
+        max_iterations: int | None = None,
         on_agent_execution: OnAgent | None = None,
         on_phase_transition: OnAgent | None = None,
     ) -> FlowEnded:
@@ -113,6 +113,7 @@ class TurnRouter:
         Args:
             conversation: its id.
             message: more words of the user; the same words as before are not repeated.
+            max_iterations: rounds of this run.
             on_agent_execution: called before each agent with its slug and the phase; may be asynchronous.
             on_phase_transition: called at each change of phase with the phase left and the one entered.
 
@@ -125,10 +126,13 @@ class TurnRouter:
             AgentNotFoundError: if it names an agent whom the team does not have, twice.
             UnknownPhaseError: if it names a phase that there is not.
             InvalidStateError: if the conversation is being run already.
+            ScriptError: for less than one round.
 
         What a callback raises comes out of here. The journal keeps what has happened, and why it ended.
         """
-        flow = _Flow(self, conversation, on_agent_execution, on_phase_transition)
+        rounds = self.max_iterations if max_iterations is None else max_iterations
+        _check_rounds(rounds)
+        flow = _Flow(self, conversation, rounds, on_agent_execution, on_phase_transition)
         with self._alone(conversation), _restored():
             if message:
                 self.coordinator.say(conversation, message)
@@ -154,6 +158,11 @@ class TurnRouter:
             self._busy.discard(conversation)
 
 
+def _check_rounds(rounds: int) -> None:
+    if rounds < 1:
+        raise ScriptError("a run has at least one round", seen=f"max_iterations={rounds}")
+
+
 @contextmanager
 def _restored() -> Iterator[None]:
     token = working_on.set(working_on.get())
@@ -167,11 +176,17 @@ class _Flow:
     """One run of one conversation."""
 
     def __init__(
-        self, router: TurnRouter, conversation: str, on_agent: OnAgent | None, on_phase: OnAgent | None
+        self,
+        router: TurnRouter,
+        conversation: str,
+        rounds: int,
+        on_agent: OnAgent | None,
+        on_phase: OnAgent | None,
     ) -> None:
         self._router = router
         self._coordinator = router.coordinator
         self._id = conversation
+        self._rounds = rounds
         self._on_agent = on_agent
         self._on_phase = on_phase
         self._cause: int | None = None  # position of the event that the next request is due to
@@ -180,7 +195,7 @@ class _Flow:
     async def run(self) -> str:
         """Rounds until one of them ends the run; returns the reason."""
         self._follow(self._last_words())
-        for _ in range(self._router.max_iterations):
+        for _ in range(self._rounds):
             self._iterations += 1
             routing = await self._decision(self._coordinator.count_iteration(self._id))
             if routing is None:

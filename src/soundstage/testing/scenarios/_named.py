@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -50,9 +51,10 @@ def scenario(name: str, **options: Any) -> TeamScenario:
     """
     make = SCENARIOS.get(name)
     if make is None:
+        like = difflib.get_close_matches(name, SCENARIOS, n=1)
         raise UnknownScenarioError(
             f"there is no scenario {name!r}",
             expected="one of " + ", ".join(SCENARIOS),
-            hint="a scenario of your own is a TeamScenario",
+            hint=f"did you mean {like[0]!r}?" if like else "a scenario of your own is a TeamScenario",
         )
     return make(**options)
