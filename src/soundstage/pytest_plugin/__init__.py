@@ -217,9 +217,12 @@ def terminal(stage: Stage) -> Callable[..., Awaitable[Terminal]]:
 def claude_code(stage: Stage, request: pytest.FixtureRequest) -> ClaudeCode:
     """The real Claude Code CLI in the workspace, answered by the script: `await claude_code.prompt(..)`."""
     mark = request.node.get_closest_marker("claude_code")
-    return stage.claude_code(
-        **{"isolation": request.config.getoption(ISOLATION), **(mark.kwargs if mark else {})}
-    )
+    options = {"isolation": request.config.getoption(ISOLATION), **(mark.kwargs if mark else {})}
+    if options["isolation"] != "process":
+        from soundstage.pytest_plugin._claude import skip_without
+
+        skip_without(options["isolation"])
+    return stage.claude_code(**options)
 
 
 @pytest.fixture(scope="session")

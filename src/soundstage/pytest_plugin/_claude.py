@@ -59,7 +59,8 @@ class House:
     def __init__(self, isolation: str, options: Mapping[str, Any]) -> None:
         clock = SystemClock()
         self.journal = Journal(clock=clock)
-        self.model = _Guest(ScriptedModel(Script(name="nobody is in the house")))
+        self._nobody = ScriptedModel(Script(name="nobody is in the house"))
+        self.model = _Guest(self._nobody)
         self.workspace = Workspace(self.journal)
         server = ModelServer(self.model, self.journal, clock=clock)
         given = {"session_id": str(uuid.uuid4()), "isolation": isolation, **options}
@@ -90,6 +91,7 @@ class House:
             InvalidStateError: if something of it is left.
         """
         self.thread.call(self.claude.session.fresh())
+        self.model.inner = self._nobody
         empty(self.workspace.root)
 
 

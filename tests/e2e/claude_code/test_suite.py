@@ -42,6 +42,11 @@ def test_the_suite_has_46_tests_in_six_modules():
     found = {module: sum(f"/{module}::" in line for line in listed) for module in SPLIT}
     assert found == SPLIT, done.stdout + done.stderr
     assert sum(found.values()) == 46
+    for line in listed:  # the docstring of a module with several tests names them
+        module, name = line.split("::")[0].rpartition("/")[2], line.split("::")[1].partition("[")[0]
+        text = (here / module).read_text()
+        named = name in text.split('"""')[1]
+        assert named or text.count("\ndef test_") == 1, f"{name} is not in the docstring of {module}"
 
 
 @pytest.fixture
