@@ -19,6 +19,7 @@ SCHEMA = {
         "points": {"type": "array", "items": {"$ref": "#/$defs/Point"}, "maxItems": 2},
         "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False},
         "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "some": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]},
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
         "one": {"const": 1},
         "kind": {"type": ["string", "null"], "pattern": "^k"},
@@ -57,6 +58,8 @@ SCHEMA = {
         ({"path": "a", "pair": ["a", "b"]}, "argument 'pair[1]': expected a whole number, seen the text 'b'"),
         ({"path": "a", "pair": ["a", 1, 2]}, "argument 'pair[2]': expected nothing, seen the number 2"),
         ({"path": "a", "maybe": []}, "argument 'maybe': expected a text or null, seen a list of 0"),
+        ({"path": "a", "some": [1, "b"]}, "argument 'some[1]': expected a whole number, seen the text 'b'"),
+        ({"path": "a", "some": "b"}, "argument 'some': expected a list or null, seen the text 'b'"),
         ({"path": "a", "counts": {"k": "v"}}, "argument 'counts.k': expected a whole number"),
         ({"path": "a", "one": True}, "argument 'one': expected 1, seen true"),
         (

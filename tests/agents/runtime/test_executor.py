@@ -245,7 +245,9 @@ def test_a_result_that_is_neither_text_nor_json_is_an_error(use):
     def strange() -> object:
         return object()
 
-    assert use(strange).text.startswith("ERROR: the tool returned a object that is neither text nor JSON")
+    assert use(strange).text.startswith(
+        "ERROR: the tool returned a value of the type object, which is neither"
+    )
 
 
 def test_an_async_tool_that_hangs_is_cancelled_at_its_own_limit(use):

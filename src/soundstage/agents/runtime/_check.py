@@ -59,7 +59,8 @@ def argument_problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -
 def _problems(schema: Any, value: Any, path: str, root: Mapping[str, Any]) -> Iterator[str]:
     schema = _resolved(schema, root)
     if not _fits_itself(schema, value, root):
-        yield f"argument {path!r}: expected {_expected(schema, root)}, seen {_seen(value)}"
+        within = list(_problems(member, value, path, root)) if (member := _meant(schema, value, root)) else []
+        yield from within or [f"argument {path!r}: expected {_expected(schema, root)}, seen {_seen(value)}"]
     elif isinstance(value, Mapping):
         yield from _in_object(schema, value, path, root)
     elif isinstance(value, list | tuple):
@@ -90,6 +91,13 @@ def _fits_itself(schema: Any, value: Any, root: Mapping[str, Any]) -> bool:
     if types and not any(_IS.get(name, _anything)(value) for name in types):
         return False
     return all(holds(schema[key], value) for key, holds in _RULES.items() if key in schema)
+
+
+def _meant(schema: Any, value: Any, root: Mapping[str, Any]) -> Any:
+    """The only member of a choice that is of the value's type: what is wrong is then inside of the value."""
+    members = (schema.get("anyOf") or schema.get("oneOf") or ()) if isinstance(schema, Mapping) else ()
+    alike = [member for member in members if _fits_itself(_resolved(member, root), value, root)]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _anything(_: Any) -> bool:

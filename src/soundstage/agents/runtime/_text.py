@@ -58,7 +58,7 @@ def as_text(value: Any) -> str:
     except (TypeError, ValueError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
         reason = str(error).partition("\n")[0]
         raise ToolError(
-            f"the tool returned a {type(value).__name__} that is neither text nor JSON: {reason}"
+            f"the tool returned a value of the type {type(value).__name__}, which is neither text nor JSON: {reason}"
         ) from None
 
 
