@@ -3,6 +3,7 @@
 # Docker API, and builds the two base images. Prints the variables to use, and nothing else, when all went well:
 #
 #     eval "$(tools/podman.sh)"        start, or find what runs already
+#     tools/podman.sh images           the same, and build soundstage/agent and soundstage/harness (a minute or two)
 #     tools/podman.sh stop             end the service; images and settings stay for the next time
 #     tools/podman.sh start FOLDER     keep everything in FOLDER instead of .cache/podman
 #
@@ -107,6 +108,24 @@ build_debian() {
     as_root rm -rf "$root"
 }
 
+# The packages that the two images consist of are fetched by this machine's own pip, so that the builds need no network.
+build_images() {
+    python=$here/.venv/bin/python
+    [ -x "$python" ] || fail "the project is not installed: run make check first"
+    has_image soundstage/agent && has_image soundstage/harness && return
+    wheels=$folder/wheels
+    quietly "fetching packages" "$python" -m pip download --quiet --disable-pip-version-check --dest "$wheels/wheels" \
+        uv hatchling editables "$here[claude,mcp]"
+    printf 'FROM localhost/soundstage/debian\nCOPY wheels /wheels\n' >"$wheels/Dockerfile"
+    quietly "building soundstage/wheels" podman build --quiet --tag soundstage/wheels "$wheels"
+    rm -r "$wheels"
+    set -- --quiet --format docker --build-arg BASE=localhost/soundstage/wheels \
+        --build-arg "PIP_ARGS=--no-index --find-links /wheels"
+    quietly "building soundstage/agent" podman build "$@" --tag soundstage/agent "$here/containers/agent"
+    quietly "building soundstage/harness" podman build "$@" --tag soundstage/harness \
+        --file "$here/containers/harness/Dockerfile" "$here"
+}
+
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 socket=$folder/podman.sock
@@ -114,7 +133,7 @@ socket=$folder/podman.sock
 export CONTAINERS_CONF="$folder/containers.conf" CONTAINERS_STORAGE_CONF="$folder/storage.conf"
 
 case $action in
-start)
+start | images)
     exec 9>"$folder/lock"
     flock 9
     install_packages
@@ -122,10 +141,11 @@ start)
     start_service 9>&-
     build_busybox
     build_debian
+    if [ "$action" = images ]; then build_images; fi
     echo "export DOCKER_HOST=unix://$socket"
     echo "export CONTAINERS_CONF=$CONTAINERS_CONF"
     echo "export CONTAINERS_STORAGE_CONF=$CONTAINERS_STORAGE_CONF"
     ;;
 stop) stop_service ;;
-*) fail "unknown action '$action': start or stop" ;;
+*) fail "unknown action '$action': start, images or stop" ;;
 esac

@@ -32,9 +32,12 @@ _DEFAULT: Final = "default"
 _OTHER_VARIABLES: Final = frozenset(
     {
         "SOUNDSTAGE_ALLOW_LIVE",
+        "SOUNDSTAGE_ARTIFACTS",
         "SOUNDSTAGE_CHROMIUM",
         "SOUNDSTAGE_CLAUDE",
+        "SOUNDSTAGE_MCP_TOKEN",
         "SOUNDSTAGE_NO_SKIPS",
+        "SOUNDSTAGE_PROJECTS",
         "SOUNDSTAGE_TOKEN",
     }
 )

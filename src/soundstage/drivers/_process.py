@@ -55,6 +55,7 @@ class Process:
         line_limit: bytes after which a line is cut.
         scratch: a folder to remove should our process be killed; we remove it ourselves otherwise.
         room: what keeps it apart besides its folders and variables.
+        shown: what the journal calls the command; `argv` unless given.
     """
 
     on_terminal = False  # whether its streams are a terminal
@@ -71,6 +72,7 @@ class Process:
         line_limit: int = 1024 * 1024,
         scratch: Path | None = None,
         room: Room | None = None,
+        shown: Sequence[str] = (),
     ) -> None:
         self.argv = tuple(argv)
         self.journal = journal
@@ -84,6 +86,7 @@ class Process:
         self._line_limit = line_limit
         self._scratch = scratch
         self._room = room
+        self._shown = tuple(shown) or self.argv
         self._entered: Launch | None = None
         self._errors: deque[str] = deque(maxlen=KEPT)
         self._launcher: asyncio.subprocess.Process | None = None
@@ -179,7 +182,7 @@ class Process:
             )
         self.pid = int(report["started"])
         started = ProcessStarted(
-            command=self.argv, pid=self.pid, cwd=str(self.cwd), environment=tuple(sorted(self._environment))
+            command=self._shown, pid=self.pid, cwd=str(self.cwd), environment=tuple(sorted(self._environment))
         )
         self.started_at = self.journal.append(started, source=self.source)
 

@@ -38,6 +38,7 @@ _MODULES: Final[dict[str, tuple[str, ...]]] = {
         "PlanMade",
         "TaskSkipped",
     ),
+    "soundstage.drivers._container._events": ("HealthChanged",),
     "soundstage.drivers.claude_code._events": (
         "PluginManaged",
         "SubagentFinished",

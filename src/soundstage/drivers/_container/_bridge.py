@@ -7,7 +7,8 @@ the program.
 
 How it works. The container waits at a gate, a FIFO, before it becomes the program. The bridge attaches to it
 (a request of the Docker API that turns into a stream in both directions), then opens the gate, so nothing that the
-program writes is missed. Without a terminal the stream from the container comes in pieces that say which of the two
+program writes is missed. A service has no gate: it is attached to, then started, and a first line says how that
+went. Without a terminal the stream from the container comes in pieces that say which of the two
 outputs they belong to; with one it is raw, and our own terminal is made raw, too: the one in the container does the
 rest. One thread carries the input, so that a program which does not read its input can still be heard.
 
@@ -56,8 +57,11 @@ def main(job: dict[str, Any]) -> int:
         resize = _Size(path, container)
         signal.signal(signal.SIGWINCH, lambda *_: resize())
         resize()
-    with open(job["gate"], "w") as gate:
-        gate.write(f"{word}\n")
+    if job["gate"]:
+        with open(job["gate"], "w") as gate:
+            gate.write(f"{word}\n")
+    else:
+        _start(path, container)
     threading.Thread(target=_carry_input, args=(stream, resize), daemon=True).start()
     (_carry_raw if on_terminal else _carry_pieces)(stream, first)
     answer = json.loads(_post(path, f"/containers/{container}/wait") or b"{}")
@@ -77,14 +81,29 @@ class _Connection(http.client.HTTPConnection):
 
 
 def _post(path: str, url: str) -> bytes:
+    return _request(path, url)[1]
+
+
+def _request(path: str, url: str) -> tuple[int, bytes]:
+    """Status and body of the answer to a POST."""
     connection = _Connection(path)
     try:
         connection.request("POST", url)
-        return connection.getresponse().read()
+        answer = connection.getresponse()
+        return answer.status, answer.read()
     except (OSError, http.client.HTTPException):
-        return b""  # the container or the engine has gone
+        return 0, b""  # the container or the engine has gone
     finally:
         connection.close()
+
+
+def _start(path: str, container: str) -> None:
+    """Start a service, and say in a first line how that went."""
+    status, body = _request(path, f"/containers/{container}/start")
+    problem = "" if 200 <= status < 400 else body.decode("utf-8", "replace") or "the engine has gone"
+    _write(1, json.dumps({"problem": problem}).encode() + b"\n")
+    if problem:
+        sys.exit(FAILED)
 
 
 def _attach(path: str, container: str) -> tuple[socket.socket, bytes]:

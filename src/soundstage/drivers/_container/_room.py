@@ -39,6 +39,12 @@ class _Running(NamedTuple):
     gate: int
 
 
+def bridge_to(engine: Engine, container: Any, *, gate: str = "", terminal: bool = False) -> tuple[str, ...]:
+    """The command that stands for a container, for the launcher."""
+    job = {"socket": engine.socket, "container": container.id, "gate": gate, "terminal": terminal}
+    return (sys.executable, "-I", "-S", str(BRIDGE), json.dumps(job))
+
+
 class ContainerRoom:
     """Runs each program of a sandbox in a container.
 
@@ -97,13 +103,7 @@ class ContainerRoom:
             inside.close()
             os.close(gate)
             raise
-        job = {
-            "socket": engine.socket,
-            "container": container.id,
-            "gate": str(path),
-            "terminal": launch.terminal,
-        }
-        argv = (sys.executable, "-I", "-S", str(BRIDGE), json.dumps(job))
+        argv = bridge_to(engine, container, gate=str(path), terminal=launch.terminal)
         bridge = Launch(argv, Path("/"), {}, terminal=launch.terminal)
         self._running[argv] = _Running(container, inside, gate)
         return bridge
