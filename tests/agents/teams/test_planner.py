@@ -181,6 +181,17 @@ def test_no_code_no_gates():
     assert Stage(cast).run().quality.reason == ""
 
 
+def test_what_a_failed_agent_has_left_is_not_reviewed_as_if_it_were_done():
+    cast = Cast(
+        orchestrator=[planned(("code", "change auth"))],
+        code=[{**FAILED, "files": ("a.py", "b.py", "c.py")}],
+    )
+    result = Stage(cast).run()
+    assert cast.order == ["orchestrator", "code"]
+    assert result.quality.reason == ""
+    assert "Agent error: 529" in result.summary
+
+
 @pytest.mark.parametrize("failure", [FAILED, RuntimeError("broken")], ids=["reported", "raised"])
 def test_a_failure_skips_what_depends_on_it_and_nothing_else(failure):
     cast = Cast(
