@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from soundstage.models._check import check, describe, fits
-from soundstage.models._source import Report, read, wrap
+from soundstage.models._check import check_source, describe, fits
+from soundstage.models._source import SourceReport, read_source, wrap_source
 
 
 class Inner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,8 +39,8 @@ SIZE = "expected a whole number of at least 1 and less than 9"
 
 
 def result_of(text, **options):
-    report = Report("f")
-    found = check(Outer, read(text, report, form="yaml"), report, **options)
+    report = SourceReport("f")
+    found = check_source(Outer, read_source(text, report, form="yaml"), report, **options)
     return found, [str(problem) for problem in report.problems]
 
 
@@ -112,8 +112,8 @@ VALUES = st.recursive(
 )
 @settings(deadline=None)
 def test_without_problems_the_data_can_always_be_converted(data):
-    report = Report("f")
-    found = check(Outer, wrap(data), report)
+    report = SourceReport("f")
+    found = check_source(Outer, wrap_source(data), report)
     if found is None:
         assert report.problems
     else:

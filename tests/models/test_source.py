@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soundstage.models._source import Report, read, wrap
+from soundstage.models._source import SourceReport, read_source, wrap_source
 
 
 def node_of(text, form=""):
-    report = Report("f")
-    node = read(text, report, form=form)
+    report = SourceReport("f")
+    node = read_source(text, report, form=form)
     return node, [str(problem) for problem in report.problems]
 
 
@@ -70,7 +70,7 @@ JSON = st.recursive(
 def test_json_comes_out_as_the_standard_library_reads_it(value, indent, ascii_only):
     node, problems = node_of(json.dumps(value, indent=indent, ensure_ascii=ascii_only), "json")
     assert (node.value, problems) == (value, [])
-    assert wrap(value).value == value
+    assert wrap_source(value).value == value
 
 
 LINE = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")))

@@ -1,11 +1,13 @@
 """Models: one seam, and peers behind it that script, replay, break or really ask."""
 
+from soundstage.models._check import check_source
 from soundstage.models._compare import Difference
 from soundstage.models._conditions import When
 from soundstage.models._faulty import FaultyModel
 from soundstage.models._journaled import JournaledModel, working_on
 from soundstage.models._lint import Shadowed
 from soundstage.models._live import LiveModel
+from soundstage.models._parsed import in_one_line
 from soundstage.models._protocol import Model, Wrapper, complete, kind_of
 from soundstage.models._recording import RecordingModel
 from soundstage.models._replay import Mismatch, ReplayModel
@@ -13,7 +15,9 @@ from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault, Repl
 from soundstage.models._rule import AgentSpec, Rule
 from soundstage.models._script import Script, check_script, load_rules, load_script, script_schema
 from soundstage.models._scripted import ScriptedModel
+from soundstage.models._source import SourceField, SourceNode, SourceReport, read_source, wrap_source
 from soundstage.models._tape import RecordedExchange, RecordedFailure, Tape, TimedChunk
+from soundstage.models._words import in_words
 
 __all__ = [
     "AgentSpec",
@@ -36,15 +40,23 @@ __all__ = [
     "Script",
     "ScriptedModel",
     "Shadowed",
+    "SourceField",
+    "SourceNode",
+    "SourceReport",
     "Tape",
     "TimedChunk",
     "When",
     "Wrapper",
     "check_script",
+    "check_source",
     "complete",
+    "in_one_line",
+    "in_words",
     "kind_of",
     "load_rules",
     "load_script",
+    "read_source",
     "script_schema",
     "working_on",
+    "wrap_source",
 ]

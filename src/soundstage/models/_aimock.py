@@ -23,12 +23,12 @@ import msgspec
 from soundstage.errors import MatchError
 from soundstage.match import AllOf, Anything, Contains, Equals, Matcher, Regex, Same, matcher
 from soundstage.messages import FinishReason, Usage, decode_arguments
-from soundstage.models._check import check
+from soundstage.models._check import check_source
 from soundstage.models._conditions import When
 from soundstage.models._parsed import ParsedRule, ParsedScript, in_one_line, where
 from soundstage.models._play import tokens_in
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault, Reply
-from soundstage.models._source import Node, Report
+from soundstage.models._source import SourceNode, SourceReport
 
 NO_FIXTURE: Final = Reply(
     error=ErrorSpec(
@@ -190,9 +190,9 @@ _FINISH: Final[dict[str, FinishReason]] = {
 }
 
 
-def convert(node: Node, report: Report) -> ParsedScript:
+def convert(node: SourceNode, report: SourceReport) -> ParsedScript:
     """The rules that a fixture file stands for; with problems in `report`, nothing."""
-    file = check(_File, node, report, refused=REFUSED)
+    file = check_source(_File, node, report, refused=REFUSED)
     if file is None:
         return ParsedScript()
     nodes = node.fields["fixtures"].node.items
@@ -205,7 +205,7 @@ def convert(node: Node, report: Report) -> ParsedScript:
     return ParsedScript(rules=tuple(_in_sequence(file.fixtures, nodes, rules, report)), default=NO_FIXTURE)
 
 
-def _rule(fixture: _Fixture, node: Node, key: str, report: Report) -> ParsedRule:
+def _rule(fixture: _Fixture, node: SourceNode, key: str, report: SourceReport) -> ParsedRule:
     response = fixture.response
     cut = next((name for name in ("chunkSize", "latency") if name in node.fields), "")
     if cut and (response.blocks or response.reasoning):
@@ -215,7 +215,7 @@ def _rule(fixture: _Fixture, node: Node, key: str, report: Report) -> ParsedRule
     return ParsedRule(when=when, reply=_reply(fixture), times=times, where=where(report, node))
 
 
-def _when(match: _Match, node: Node, key: str, report: Report) -> When:
+def _when(match: _Match, node: SourceNode, key: str, report: SourceReport) -> When:
     """The conditions of a fixture. One without any serves for ever, which a rule without any would not."""
     given = msgspec.to_builtins(match)
     found: dict[str, Any] = {}
@@ -336,7 +336,7 @@ def _usage(given: _Usage | None) -> Usage | None:
 
 
 def _in_sequence(
-    fixtures: list[_Fixture], nodes: list[Node], rules: list[ParsedRule], report: Report
+    fixtures: list[_Fixture], nodes: list[SourceNode], rules: list[ParsedRule], report: SourceReport
 ) -> list[ParsedRule]:
     """The rules, those with a `sequenceIndex` in the order of the index within their places."""
     groups: dict[bytes, list[int]] = defaultdict(list)

@@ -14,14 +14,19 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import inspect
 
-from soundstage.models._source import Node, Report
-from soundstage.models._words import nearest_hint, seen
+from soundstage.models._source import SourceNode, SourceReport
+from soundstage.models._words import in_words, nearest_hint
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def check(
-    cls: type[T], node: Node, report: Report, *, key: str = "", refused: Mapping[str, str] | None = None
+def check_source(
+    cls: type[T],
+    node: SourceNode,
+    report: SourceReport,
+    *,
+    key: str = "",
+    refused: Mapping[str, str] | None = None,
 ) -> T | None:
     """The record that `node` describes, or nothing; `report` then knows why.
 
@@ -38,11 +43,11 @@ def check(
 
 
 class _Checker:
-    def __init__(self, report: Report, refused: Mapping[str, str]) -> None:
+    def __init__(self, report: SourceReport, refused: Mapping[str, str]) -> None:
         self._report = report
         self._refused = refused
 
-    def value(self, info: inspect.Type, node: Node, key: str) -> None:
+    def value(self, info: inspect.Type, node: SourceNode, key: str) -> None:
         """Any type: what is made of structs is walked through, the rest is looked at as a whole."""
         struct = _member(info, inspect.StructType)
         if isinstance(struct, inspect.StructType) and (node.fields or isinstance(node.value, dict)):
@@ -54,12 +59,12 @@ class _Checker:
                 self.value(sequence.item_type, item, f"{key}[{number}]")  # type: ignore[attr-defined]
             return
         if not fits(info, node.value):
-            self._report.add(node.line, key, f"expected {describe(info)}, got {seen(node.value)}")
+            self._report.add(node.line, key, f"expected {describe(info)}, got {in_words(node.value)}")
 
-    def struct(self, info: inspect.StructType, node: Node, key: str) -> None:
+    def struct(self, info: inspect.StructType, node: SourceNode, key: str) -> None:
         """A mapping with the fields of one record."""
         if not isinstance(node.value, dict):
-            self._report.add(node.line, key, f"expected a mapping, got {seen(node.value)}")
+            self._report.add(node.line, key, f"expected a mapping, got {in_words(node.value)}")
             return
         before = len(self._report.problems)
         fields = {field.encode_name: field for field in info.fields}
@@ -81,7 +86,7 @@ class _Checker:
         hint = nearest_hint(name, known)
         return f"unknown key; {hint}" if hint else f"unknown key; known are {', '.join(known)}"
 
-    def _whole(self, info: inspect.StructType, node: Node, key: str) -> None:
+    def _whole(self, info: inspect.StructType, node: SourceNode, key: str) -> None:
         """The fields are right each by itself; what the record says about them together."""
         try:
             msgspec.convert(node.value, info.cls)

@@ -10,7 +10,7 @@ from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models._play import with_fault
 from soundstage.models._protocol import Model, Wrapper, close
 from soundstage.models._reply import ErrorSpec, Fault
-from soundstage.models._words import seen
+from soundstage.models._words import in_words
 
 
 class FaultyModel(Wrapper):
@@ -43,7 +43,7 @@ class FaultyModel(Wrapper):
         self._every = faults if isinstance(faults, Fault | ErrorSpec) else None
         self._faults = dict(faults) if isinstance(faults, Mapping) else {}
         if self._every is None and not self._faults:
-            raise ScriptError("a faulty model needs a fault", expected=_WANTED, seen=seen(faults))
+            raise ScriptError("a faulty model needs a fault", expected=_WANTED, seen=in_words(faults))
         for number, fault in self._faults.items():
             _check(number, fault)
         self._clock = clock
@@ -75,6 +75,6 @@ _WANTED = '{3: Fault(type="cut", after=2), 4: ErrorSpec(status=529)}, or one of 
 
 def _check(number: object, fault: object) -> None:
     if type(number) is not int or number < 1:
-        raise ScriptError("calls are counted from 1", expected=_WANTED, seen=seen(number))
+        raise ScriptError("calls are counted from 1", expected=_WANTED, seen=in_words(number))
     if not isinstance(fault, Fault | ErrorSpec):
-        raise ScriptError(f"call {number} has no fault that is known", expected=_WANTED, seen=seen(fault))
+        raise ScriptError(f"call {number} has no fault that is known", expected=_WANTED, seen=in_words(fault))

@@ -18,8 +18,8 @@ from soundstage.models._conditions import QUESTIONS
 from soundstage.models._parsed import ParsedRule, ParsedScript, in_one_line, where
 from soundstage.models._reply import as_reply
 from soundstage.models._rule import phase_matcher
-from soundstage.models._source import Node, Report, read, wrap
-from soundstage.models._words import seen
+from soundstage.models._source import SourceNode, SourceReport, read_source, wrap_source
+from soundstage.models._words import in_words
 
 VERSION: Final = 1
 FORMS: Final = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
@@ -48,14 +48,14 @@ def parse_file(path: Path | str) -> ParsedScript:
 
 def parse_text(text: str, source: str, *, form: str = "") -> ParsedScript:
     """What a text in YAML or JSON says."""
-    report = Report(source)
-    node = read(text, report, form=form)
+    report = SourceReport(source)
+    node = read_source(text, report, form=form)
     return _parse(node, report) if node is not None else ParsedScript(problems=tuple(report.problems))
 
 
 def parse_data(data: Mapping[str, Any], source: str) -> ParsedScript:
     """What plain data says."""
-    return _parse(wrap(data), Report(source))
+    return _parse(wrap_source(data), SourceReport(source))
 
 
 def shown(path: Path) -> str:
@@ -68,9 +68,9 @@ def _failed(source: str, message: str) -> ParsedScript:
     return ParsedScript(problems=(Problem(source, 0, "", message),))
 
 
-def _parse(node: Node, report: Report) -> ParsedScript:
+def _parse(node: SourceNode, report: SourceReport) -> ParsedScript:
     if not isinstance(node.value, dict):
-        report.add(node.line, "", f"a script is a mapping with `rules`, got {seen(node.value)}")
+        report.add(node.line, "", f"a script is a mapping with `rules`, got {in_words(node.value)}")
         return ParsedScript(problems=tuple(report.problems))
     if "fixtures" in node.fields:
         from soundstage.models._aimock import convert
@@ -87,13 +87,13 @@ def _by_line(problem: Problem) -> int:
     return problem.line
 
 
-def _script(node: Node, report: Report) -> ParsedScript:
-    from soundstage.models._check import check
+def _script(node: SourceNode, report: SourceReport) -> ParsedScript:
+    from soundstage.models._check import check_source
     from soundstage.models._spec import ScriptSpec
 
     if not _right_version(node, report):
         return ParsedScript()
-    spec = check(ScriptSpec, node, report)
+    spec = check_source(ScriptSpec, node, report)
     _check_rules(node, report)
     _check_agents(node, report)
     _check_default(node, report)
@@ -114,18 +114,20 @@ def _script(node: Node, report: Report) -> ParsedScript:
     return ParsedScript((), spec.agents, rules, default, spec.strict, spec.name)
 
 
-def _right_version(node: Node, report: Report) -> bool:
+def _right_version(node: SourceNode, report: SourceReport) -> bool:
     """Whether this form is known; if not, nothing else can be said about the file."""
     field = node.fields.get("version")
     if field is None or (type(field.node.value) is int and field.node.value == VERSION):
         return True
     report.add(
-        field.node.line, "version", f"this Soundstage reads version {VERSION}, got {seen(field.node.value)}"
+        field.node.line,
+        "version",
+        f"this Soundstage reads version {VERSION}, got {in_words(field.node.value)}",
     )
     return False
 
 
-def _check_rules(node: Node, report: Report) -> None:
+def _check_rules(node: SourceNode, report: SourceReport) -> None:
     field = node.fields.get("rules")
     if field is not None and field.node.value == []:
         report.add(field.line, "rules", "there are no rules")
@@ -137,7 +139,7 @@ def _check_rules(node: Node, report: Report) -> None:
             _check_empty(rule.fields["reply"].node, f"{key}.reply", report)
 
 
-def _check_agents(node: Node, report: Report) -> None:
+def _check_agents(node: SourceNode, report: SourceReport) -> None:
     for number, agent in _list(node, "agents"):
         if "when" in agent.fields:
             _check_when(agent.fields["when"].node, f"agents[{number}].when", report)
@@ -149,7 +151,7 @@ def _check_agents(node: Node, report: Report) -> None:
                 report.add(phase.node.line, f"agents[{number}].phase", in_one_line(error))
 
 
-def _check_when(when: Node, key: str, report: Report) -> None:
+def _check_when(when: SourceNode, key: str, report: SourceReport) -> None:
     """Expressions that are no expressions; types have been checked by then, and their problems are known."""
     known = {problem.key for problem in report.problems}
     for name, (_, part) in when.fields.items():
@@ -160,7 +162,7 @@ def _check_when(when: Node, key: str, report: Report) -> None:
                 report.add(part.line, f"{key}.{name}", in_one_line(error))
 
 
-def _check_empty(reply: Node, key: str, report: Report) -> None:
+def _check_empty(reply: SourceNode, key: str, report: SourceReport) -> None:
     """A reply that says nothing is a slip, unless it goes wrong on purpose."""
     said = [reply.fields[name].node for name in _CONTENT if name in reply.fields]
     if reply.value == "" or (
@@ -172,7 +174,7 @@ def _check_empty(reply: Node, key: str, report: Report) -> None:
         )
 
 
-def _check_default(node: Node, report: Report) -> None:
+def _check_default(node: SourceNode, report: SourceReport) -> None:
     strict, default = node.fields.get("strict"), node.fields.get("default")
     if default is None:
         return
@@ -182,7 +184,7 @@ def _check_default(node: Node, report: Report) -> None:
         report.add(later, "default", "a strict script has no default: a request without a rule is an error")
 
 
-def _list(node: Node, name: str) -> Iterator[tuple[int, Node]]:
+def _list(node: SourceNode, name: str) -> Iterator[tuple[int, SourceNode]]:
     field = node.fields.get(name)
     return enumerate(field.node.items if field is not None else [])
 
@@ -206,7 +208,7 @@ def load_python(path: Path | str, kind: type[S]) -> S:
         raise _refused(source, _line_in(path, error), _failure(error)) from error
     script = names.get("script")
     if not isinstance(script, kind):
-        got = f"got {seen(script)}" if "script" in names else "got no such name"
+        got = f"got {in_words(script)}" if "script" in names else "got no such name"
         raise _refused(source, 0, f"expected `script`, a {kind.__name__}; {got}")
     return script
 

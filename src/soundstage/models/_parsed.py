@@ -8,7 +8,7 @@ from soundstage.errors import Problem, SoundstageError
 from soundstage.models._conditions import When
 from soundstage.models._reply import Reply
 from soundstage.models._rule import AgentSpec
-from soundstage.models._source import Node, Report
+from soundstage.models._source import SourceNode, SourceReport
 
 
 class ParsedRule(NamedTuple):
@@ -33,7 +33,7 @@ class ParsedScript(NamedTuple):
     name: str = ""
 
 
-def where(report: Report, node: Node) -> str:
+def where(report: SourceReport, node: SourceNode) -> str:
     """`file:line` of a rule; empty for data that has no lines."""
     return f"{report.source}:{node.line}" if node.line else ""
 

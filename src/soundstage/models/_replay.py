@@ -17,7 +17,7 @@ from soundstage.errors import ReplayMismatchError, ScriptError, TapeError
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest
 from soundstage.models._compare import Cause, Difference, differences, same, summary
 from soundstage.models._tape import HOW_TO_RECORD, RecordedExchange, Tape
-from soundstage.models._words import seen
+from soundstage.models._words import in_words
 
 
 class Mismatch(NamedTuple):
@@ -73,7 +73,9 @@ class ReplayModel:
         self, tape: Tape, *, strict: bool = False, clock: Clock | None = None, speed: float | None = None
     ) -> None:
         if speed is not None and not speed > 0:
-            raise ScriptError("a speed is more than 0", seen=seen(speed), hint="leave it out for no delays")
+            raise ScriptError(
+                "a speed is more than 0", seen=in_words(speed), hint="leave it out for no delays"
+            )
         self.tape = tape
         self.strict = strict
         self.mismatches: list[Mismatch] = []

@@ -20,7 +20,7 @@ from soundstage.messages import (
     ToolCallChunk,
     Usage,
 )
-from soundstage.models._words import nearest_hint, seen
+from soundstage.models._words import in_words, nearest_hint
 
 PIECE: Final = 16  # characters; where a streamed text may be cut, if no chunks are given
 
@@ -305,7 +305,7 @@ def _fields_of(value: Any) -> dict[str, Any]:
         }
     if isinstance(value, Mapping):
         return dict(value)
-    raise ScriptError("this is not a reply", expected=_WANTED, seen=seen(value))
+    raise ScriptError("this is not a reply", expected=_WANTED, seen=in_words(value))
 
 
 def _with_specs(data: dict[str, Any]) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from typing import Any, Final, NamedTuple
 from soundstage.errors import Problem
 
 
-class Field(NamedTuple):
+class SourceField(NamedTuple):
     """One entry of a mapping: the line of its key, and its value."""
 
     line: int
-    node: Node
+    node: SourceNode
 
 
-class Node:
+class SourceNode:
     """A value, the line where it begins (0: not from a file), and what it is made of."""
 
     __slots__ = ("fields", "items", "line", "value")
@@ -34,8 +34,8 @@ class Node:
         value: Any,
         line: int,
         *,
-        fields: dict[str, Field] | None = None,
-        items: list[Node] | None = None,
+        fields: dict[str, SourceField] | None = None,
+        items: list[SourceNode] | None = None,
     ) -> None:
         self.value = value
         self.line = line
@@ -43,7 +43,7 @@ class Node:
         self.items = items if items is not None else []
 
 
-class Report:
+class SourceReport:
     """Collects problems of one source."""
 
     def __init__(self, source: str) -> None:
@@ -55,18 +55,18 @@ class Report:
         self.problems.append(Problem(self.source, line, key, message))
 
 
-def wrap(value: Any) -> Node:
+def wrap_source(value: Any) -> SourceNode:
     """Plain data as nodes without lines."""
     if isinstance(value, Mapping):
-        fields = {str(key): Field(0, wrap(part)) for key, part in value.items()}
-        return Node({key: field.node.value for key, field in fields.items()}, 0, fields=fields)
+        fields = {str(key): SourceField(0, wrap_source(part)) for key, part in value.items()}
+        return SourceNode({key: field.node.value for key, field in fields.items()}, 0, fields=fields)
     if isinstance(value, list | tuple):
-        items = [wrap(part) for part in value]
-        return Node([item.value for item in items], 0, items=items)
-    return Node(value, 0)
+        items = [wrap_source(part) for part in value]
+        return SourceNode([item.value for item in items], 0, items=items)
+    return SourceNode(value, 0)
 
 
-def read(text: str, report: Report, *, form: str) -> Node | None:
+def read_source(text: str, report: SourceReport, *, form: str) -> SourceNode | None:
     """The data in `text`, or nothing if it cannot be read; `report` then knows why.
 
     Args:
@@ -96,7 +96,7 @@ def _is_json(text: str) -> bool:
 _WORD: Final = re.compile(r'\s*(?:([{}\[\]:,])|("(?:[^"\\]|\\.)*"|[^\s{}\[\]:,"]+))', re.DOTALL)
 
 
-def _read_json(text: str, report: Report) -> Node | None:
+def _read_json(text: str, report: SourceReport) -> SourceNode | None:
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -115,7 +115,7 @@ def _refuse(constant: str) -> None:
 class _Walk:
     """One pass over text that is known to be JSON."""
 
-    def __init__(self, text: str, report: Report) -> None:
+    def __init__(self, text: str, report: SourceReport) -> None:
         ends = [place for place, letter in enumerate(text) if letter == "\n"]
         self._words: Iterator[tuple[str, int]] = (
             (
@@ -126,42 +126,42 @@ class _Walk:
         )
         self._report = report
 
-    def value(self) -> Node:
+    def value(self) -> SourceNode:
         word, line = next(self._words)
         return self._after(word, line)
 
-    def _after(self, word: str, line: int) -> Node:
+    def _after(self, word: str, line: int) -> SourceNode:
         if word == "{":
             return self._mapping(line)
         if word == "[":
             return self._list(line)
-        return Node(json.loads(word), line)
+        return SourceNode(json.loads(word), line)
 
-    def _mapping(self, line: int) -> Node:
-        fields: dict[str, Field] = {}
+    def _mapping(self, line: int) -> SourceNode:
+        fields: dict[str, SourceField] = {}
         word, place = next(self._words)
         while word != "}":
             if word != ",":
                 next(self._words)  # the colon
                 _put(fields, json.loads(word), place, self.value(), self._report)
             word, place = next(self._words)
-        return Node({key: field.node.value for key, field in fields.items()}, line, fields=fields)
+        return SourceNode({key: field.node.value for key, field in fields.items()}, line, fields=fields)
 
-    def _list(self, line: int) -> Node:
-        items: list[Node] = []
+    def _list(self, line: int) -> SourceNode:
+        items: list[SourceNode] = []
         word, place = next(self._words)
         while word != "]":
             if word != ",":
                 items.append(self._after(word, place))
             word, place = next(self._words)
-        return Node([item.value for item in items], line, items=items)
+        return SourceNode([item.value for item in items], line, items=items)
 
 
-def _put(fields: dict[str, Field], key: str, line: int, node: Node, report: Report) -> None:
+def _put(fields: dict[str, SourceField], key: str, line: int, node: SourceNode, report: SourceReport) -> None:
     if key in fields:
         report.add(line, key, f"this key is there twice; the first one is in line {fields[key].line}")
     else:
-        fields[key] = Field(line, node)
+        fields[key] = SourceField(line, node)
 
 
 def _number(text: str) -> float | str:
@@ -182,7 +182,7 @@ _PLAIN: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
 )
 
 
-def _read_yaml(text: str, report: Report) -> Node | None:
+def _read_yaml(text: str, report: SourceReport) -> SourceNode | None:
     import yaml
 
     loader = yaml.SafeLoader if _deep(text) else getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -216,33 +216,33 @@ def _deep(text: str) -> bool:
 class _Compose:
     """From PyYAML's nodes to ours. A node that is used under several names is made once."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: SourceReport) -> None:
         self._report = report
-        self._made: dict[int, Node] = {}
+        self._made: dict[int, SourceNode] = {}
         self._open: set[int] = set()
 
-    def node(self, given: Any) -> Node:
+    def node(self, given: Any) -> SourceNode:
         known = self._made.get(id(given))
         if known is not None:
             return known
         line = given.start_mark.line + 1
         if id(given) in self._open:
             self._report.add(line, "", "this value contains itself")
-            return Node(None, line)
+            return SourceNode(None, line)
         self._open.add(id(given))
         made = self._make(given, line)
         self._open.discard(id(given))
         self._made[id(given)] = made
         return made
 
-    def _make(self, given: Any, line: int) -> Node:
+    def _make(self, given: Any, line: int) -> SourceNode:
         if given.id == "scalar":
-            return Node(self._scalar(given, line), line)
+            return SourceNode(self._scalar(given, line), line)
         if given.id == "sequence":
             items = [self.node(item) for item in given.value]
-            return Node([item.value for item in items], line, items=items)
-        fields: dict[str, Field] = {}
-        merged: dict[str, Field] = {}
+            return SourceNode([item.value for item in items], line, items=items)
+        fields: dict[str, SourceField] = {}
+        merged: dict[str, SourceField] = {}
         for key, value in given.value:
             place = key.start_mark.line + 1
             if key.tag == _YAML + "merge":
@@ -252,11 +252,11 @@ class _Compose:
             else:
                 _put(fields, key.value, place, self.node(value), self._report)
         fields = {**merged, **fields}
-        return Node({key: field.node.value for key, field in fields.items()}, line, fields=fields)
+        return SourceNode({key: field.node.value for key, field in fields.items()}, line, fields=fields)
 
-    def _merge(self, value: Any, line: int) -> dict[str, Field]:
+    def _merge(self, value: Any, line: int) -> dict[str, SourceField]:
         """What `<<: *name` or `<<: [*one, *other]` brings; earlier ones win."""
-        found: dict[str, Field] = {}
+        found: dict[str, SourceField] = {}
         for source in value.value if value.id == "sequence" else [value]:
             if source.id != "mapping":
                 self._report.add(line, "<<", "only mappings can be merged")

@@ -26,7 +26,7 @@ _SEEN: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...]] =
 )
 
 
-def seen(value: Any) -> str:
+def in_words(value: Any) -> str:
     """What a person wrote, in words."""
     for kind, words in _SEEN:
         if isinstance(value, kind):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from soundstage.models._source import Field, Node
+from soundstage.models import SourceField, SourceNode
 from soundstage.plugin_check._book import Book, Entry
 from soundstage.plugin_check._declared import DeclaredHook
 from soundstage.plugin_check._known import HOOK_TYPES, TOOL_EVENTS, TOOLS, nearest
@@ -26,7 +26,7 @@ _FILE_KEYS: Final = frozenset(("$schema", "description", "hooks", "modules"))
 class _Source(NamedTuple):
     """One set of hooks: the node, its file, and what findings about the set as a whole belong to."""
 
-    node: Node
+    node: SourceNode
     file: Path
     entry: Entry
 
@@ -54,7 +54,7 @@ def _sources(manifest: Manifest, root: Path, book: Book) -> Iterator[_Source]:
             yield _Source(hooks, file, entry)
 
 
-def _events_of(node: Node, entry: Entry) -> Node | None:
+def _events_of(node: SourceNode, entry: Entry) -> SourceNode | None:
     if not isinstance(node.value, dict):
         entry.add("hooks-shape", "this is no object with hooks", line=node.line)
         return None
@@ -85,7 +85,9 @@ def _hooks(source: _Source, root: Path, book: Book) -> Iterator[DeclaredHook]:
                 yield from _of_matcher(event, item, source, root, book)
 
 
-def _of_matcher(event: str, node: Node, source: _Source, root: Path, book: Book) -> Iterator[DeclaredHook]:
+def _of_matcher(
+    event: str, node: SourceNode, source: _Source, root: Path, book: Book
+) -> Iterator[DeclaredHook]:
     matcher = node.fields.get("matcher")
     shown = f"{event}:{matcher.node.value}" if matcher and matcher.node.value else event
     hooks = node.fields.get("hooks")
@@ -105,7 +107,7 @@ def _of_matcher(event: str, node: Node, source: _Source, root: Path, book: Book)
         yield DeclaredHook(event, pattern, item.value, entry)
 
 
-def _matcher(event: str, field: Field, entry: Entry) -> str | None:
+def _matcher(event: str, field: SourceField, entry: Entry) -> str | None:
     pattern = field.node.value
     if not isinstance(pattern, str):
         entry.add("hooks-shape", "a matcher is text", line=field.line)
@@ -124,7 +126,7 @@ def _matcher(event: str, field: Field, entry: Entry) -> str | None:
     return pattern
 
 
-def _is_hook(node: Node, entry: Entry) -> bool:
+def _is_hook(node: SourceNode, entry: Entry) -> bool:
     kind = node.value.get("type") if isinstance(node.value, dict) else None
     if not isinstance(kind, str) or kind not in HOOK_TYPES:
         expected = ", ".join(HOOK_TYPES)
@@ -137,7 +139,7 @@ def _is_hook(node: Node, entry: Entry) -> bool:
     return _timeout(node, entry)
 
 
-def _timeout(node: Node, entry: Entry) -> bool:
+def _timeout(node: SourceNode, entry: Entry) -> bool:
     field = node.fields.get("timeout")
     if field is None:
         return True
@@ -152,7 +154,7 @@ def _timeout(node: Node, entry: Entry) -> bool:
     return True
 
 
-def _scripts(field: Field, entry: Entry, root: Path, *, shell: bool) -> None:
+def _scripts(field: SourceField, entry: Entry, root: Path, *, shell: bool) -> None:
     """Look for the scripts that a command names: those below the plugin's folder."""
     command = field.node.value
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from soundstage.models._source import Node
+from soundstage.models import SourceNode
 from soundstage.plugin_check._book import Book, Entry
 from soundstage.plugin_check._known import MANIFEST_KEYS, nearest
 from soundstage.plugin_check._paths import inside
@@ -27,7 +27,7 @@ class Named(NamedTuple):
     """Something that the manifest names or holds: a path, or the thing itself; with its line."""
 
     value: Any
-    node: Node
+    node: SourceNode
     line: int
     key: str = ""
 
@@ -37,7 +37,7 @@ class Manifest(NamedTuple):
 
     name: str
     version: str
-    node: Node
+    node: SourceNode
     entry: Entry
     path: Path
 
@@ -106,7 +106,7 @@ def read_manifest(root: Path, book: Book) -> Manifest | None:
     return Manifest(name, version if isinstance(version, str) else "", node, entry, path)
 
 
-def _name(node: Node, entry: Entry) -> str:
+def _name(node: SourceNode, entry: Entry) -> str:
     field = node.fields.get("name")
     if field is None:
         entry.add("name", "the manifest has no name", line=node.line)
@@ -120,7 +120,7 @@ def _name(node: Node, entry: Entry) -> str:
     return name
 
 
-def _types(node: Node, entry: Entry) -> None:
+def _types(node: SourceNode, entry: Entry) -> None:
     for key, field in node.fields.items():
         wanted = _TYPES.get(key)
         if key not in MANIFEST_KEYS:
@@ -175,7 +175,7 @@ def markdown_files(manifest: Manifest, root: Path, kind: str, book: Book) -> Ite
         )
 
 
-def _by_name(manifest: Manifest, node: Node, root: Path, here: str) -> Iterator[tuple[Path, str]]:
+def _by_name(manifest: Manifest, node: SourceNode, root: Path, here: str) -> Iterator[tuple[Path, str]]:
     """Commands as an object: name to `{"source": path}`. Those with `content` have no file."""
     for name, field in node.fields.items():
         source = field.node.value.get("source") if isinstance(field.node.value, dict) else None

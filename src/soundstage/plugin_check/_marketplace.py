@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from soundstage.models._source import Node
+from soundstage.models import SourceNode
 from soundstage.plugin_check._book import Book, Entry
 from soundstage.plugin_check._paths import inside
 from soundstage.plugin_check._sources import read_json
@@ -40,7 +40,7 @@ def read_marketplace(root: Path, book: Book) -> tuple[Listed, ...]:
     return _plugins(plugins.node.items, root, entry)
 
 
-def _head(node: Node, entry: Entry) -> None:
+def _head(node: SourceNode, entry: Entry) -> None:
     name, owner = node.fields.get("name"), node.fields.get("owner")
     if name is None or not isinstance(name.node.value, str) or not name.node.value:
         entry.add("name", "the marketplace has no name", line=name.line if name else node.line)
@@ -50,7 +50,7 @@ def _head(node: Node, entry: Entry) -> None:
         entry.add("type", 'the owner is an object with a "name"', line=owner.line if owner else node.line)
 
 
-def _plugins(items: list[Node], root: Path, entry: Entry) -> tuple[Listed, ...]:
+def _plugins(items: list[SourceNode], root: Path, entry: Entry) -> tuple[Listed, ...]:
     found: dict[str, Listed] = {}
     for item in items:
         data = item.value

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from soundstage.models._source import Field, Node
+from soundstage.models import SourceField, SourceNode
 from soundstage.plugin_check._book import Book, Entry
 from soundstage.plugin_check._declared import DeclaredServer
 from soundstage.plugin_check._hook_files import check_script
@@ -33,7 +33,7 @@ def read_servers(manifest: Manifest, root: Path, book: Book) -> tuple[DeclaredSe
     return tuple(found.values())
 
 
-def _sources(manifest: Manifest, root: Path, book: Book) -> Iterator[tuple[Node, Path, Entry]]:
+def _sources(manifest: Manifest, root: Path, book: Book) -> Iterator[tuple[SourceNode, Path, Entry]]:
     files = [root / ".mcp.json"] if (root / ".mcp.json").is_file() else []
     for named in manifest.named("mcpServers"):
         if isinstance(named.value, str) and not named.value.endswith((".mcpb", ".dxt")):
@@ -50,7 +50,7 @@ def _sources(manifest: Manifest, root: Path, book: Book) -> Iterator[tuple[Node,
             yield (wrapped.node if wrapped is not None else node), file, entry
 
 
-def _servers(node: Node, file: Path, entry: Entry, root: Path, book: Book) -> Iterator[DeclaredServer]:
+def _servers(node: SourceNode, file: Path, entry: Entry, root: Path, book: Book) -> Iterator[DeclaredServer]:
     if not isinstance(node.value, dict):
         entry.add("server-shape", '"mcpServers" maps names to servers', line=node.line, file=book.path(file))
         return
@@ -62,7 +62,7 @@ def _servers(node: Node, file: Path, entry: Entry, root: Path, book: Book) -> It
             yield DeclaredServer(name, field.node.value, own)
 
 
-def _is_server(field: Field, entry: Entry) -> bool:
+def _is_server(field: SourceField, entry: Entry) -> bool:
     data = field.node.value
     if not isinstance(data, dict):
         entry.add("server-shape", "a server is an object", line=field.line)
@@ -81,7 +81,7 @@ def _is_server(field: Field, entry: Entry) -> bool:
     return _has_types(field, data, entry)
 
 
-def _has_types(field: Field, data: Mapping[str, Any], entry: Entry) -> bool:
+def _has_types(field: SourceField, data: Mapping[str, Any], entry: Entry) -> bool:
     args, variables = data.get("args", []), data.get("env", {})
     if not isinstance(args, list) or not all(isinstance(item, str) for item in args):
         entry.add("server-shape", '"args" is a list of texts', line=_line(field, "args"))
@@ -92,19 +92,19 @@ def _has_types(field: Field, data: Mapping[str, Any], entry: Entry) -> bool:
     return False
 
 
-def _line(field: Field, key: str) -> int:
+def _line(field: SourceField, key: str) -> int:
     inner = field.node.fields.get(key)
     return inner.line if inner is not None else field.line
 
 
-def _texts(node: Node) -> Iterator[tuple[str, int]]:
+def _texts(node: SourceNode) -> Iterator[tuple[str, int]]:
     if isinstance(node.value, str):
         yield node.value, node.line
     for inner in [*(field.node for field in node.fields.values()), *node.items]:
         yield from _texts(inner)
 
 
-def _variables(node: Node, entry: Entry) -> None:
+def _variables(node: SourceNode, entry: Entry) -> None:
     for text, line in _texts(node):
         for found in _VARIABLE.finditer(text):
             name = found["name"]
@@ -117,7 +117,7 @@ def _variables(node: Node, entry: Entry) -> None:
                 entry.add("variable-unset", f"${{{name}}} has to be set where the plugin is used", line=line)
 
 
-def _scripts(node: Node, entry: Entry, root: Path) -> None:
+def _scripts(node: SourceNode, entry: Entry, root: Path) -> None:
     command = node.fields.get("command")
     arguments = node.fields["args"].node.items if "args" in node.fields else []
     for number, item in enumerate([*([command.node] if command is not None else []), *arguments]):

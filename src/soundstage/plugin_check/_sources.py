@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.drivers.claude_code import quoted_front_matter
-from soundstage.models._source import Node, Report, read
+from soundstage.models import SourceNode, SourceReport, read_source
 from soundstage.plugin_check._book import Book, Entry, add_problems
 
 _FENCE: Final = re.compile(r"\A---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -18,7 +18,7 @@ class Document(NamedTuple):
 
     path: Path
     text: str
-    front: Node | None
+    front: SourceNode | None
     body: str
 
     def get(self, key: str) -> str:
@@ -44,13 +44,13 @@ def read_text(path: Path, entry: Entry, book: Book) -> str | None:
     return None
 
 
-def read_json(path: Path, entry: Entry, book: Book) -> Node | None:
+def read_json(path: Path, entry: Entry, book: Book) -> SourceNode | None:
     """The data of a JSON file; nothing if it is none, which is written down."""
     text = read_text(path, entry, book)
     if text is None:
         return None
-    report = Report(str(path))
-    node = read(text, report, form="json")
+    report = SourceReport(str(path))
+    node = read_source(text, report, form="json")
     add_problems(entry, "json", report.problems, file=book.path(path))
     return node
 
@@ -70,13 +70,13 @@ def read_document(path: Path, entry: Entry, book: Book) -> Document | None:
     return Document(path, text, front, text[found.end() :])
 
 
-def _front_matter(text: str, entry: Entry, file: str) -> Node | None:
-    report = Report(file)
+def _front_matter(text: str, entry: Entry, file: str) -> SourceNode | None:
+    report = SourceReport(file)
     lines_above = "\n"  # of the fence, so that lines are those of the file
-    front = read(lines_above + text, report, form="yaml") if text.strip() else None
+    front = read_source(lines_above + text, report, form="yaml") if text.strip() else None
     if front is None and report.problems:
-        repaired = Report(file)
-        front = read(lines_above + quoted_front_matter(text), repaired, form="yaml")
+        repaired = SourceReport(file)
+        front = read_source(lines_above + quoted_front_matter(text), repaired, form="yaml")
         rule = "front-matter-yaml" if front is None else "front-matter-quotes"
         add_problems(entry, rule, report.problems, file=file)
         return front

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from soundstage.drivers.claude_code._words import argument_words
-from soundstage.models._source import Report, read
+from soundstage.models import SourceReport, read_source
 
 _FRONT_MATTER: Final = re.compile(r"\A---\s*\n(?P<yaml>.*?)---[\s\ufeff]*", re.DOTALL)
 _PLAIN: Final = re.compile(r"^(?P<key>[\w-]+):[ \t]+(?P<value>[^\"'|>\s][^\n]*?)[ \t\r]*$", re.MULTILINE)
@@ -95,8 +95,8 @@ def _read(file: str) -> tuple[tuple[str, ...], str]:
 
 
 def _yaml(text: str) -> dict[str, Any]:
-    report = Report("")
-    node = read(text, report, form="yaml") if text.strip() else None
+    report = SourceReport("")
+    node = read_source(text, report, form="yaml") if text.strip() else None
     return node.value if node is not None and isinstance(node.value, dict) and not report.problems else {}
 
 

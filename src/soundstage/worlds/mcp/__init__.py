@@ -20,7 +20,7 @@ from soundstage.worlds.mcp._events import (
     McpToolReturned,
     McpToolsChanged,
 )
-from soundstage.worlds.mcp._file import check_mcp_script, load_mcp_script, mcp_script_schema
+from soundstage.worlds.mcp._file import check_mcp_script, is_mcp_script, load_mcp_script, mcp_script_schema
 from soundstage.worlds.mcp._hostile import hostile_text
 from soundstage.worlds.mcp._http_client import McpHttpClient
 from soundstage.worlds.mcp._jsonrpc import RpcError
@@ -63,6 +63,7 @@ __all__ = [
     "check_mcp_script",
     "claude_tool",
     "hostile_text",
+    "is_mcp_script",
     "load_mcp_script",
     "mcp_json",
     "mcp_script_schema",

@@ -14,10 +14,15 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.errors import Problem, ScriptError, ScriptLoadError
-from soundstage.models._check import check
-from soundstage.models._parsed import in_one_line
-from soundstage.models._source import Node, Report, read, wrap
-from soundstage.models._words import seen
+from soundstage.models import (
+    SourceNode,
+    SourceReport,
+    check_source,
+    in_one_line,
+    in_words,
+    read_source,
+    wrap_source,
+)
 from soundstage.worlds.mcp._answer import as_answer
 from soundstage.worlds.mcp._rules import ToolRule, arguments_matcher
 from soundstage.worlds.mcp._script import McpScript
@@ -32,7 +37,7 @@ def load_servers(path: Path | str) -> dict[str, McpScript]:
     Raises:
         ScriptLoadError: with every problem of the file, each with its line.
     """
-    report = Report(str(path))
+    report = SourceReport(str(path))
     node = _read(Path(path), report)
     servers = _servers(node, report) if node is not None else {}
     if report.problems:
@@ -76,6 +81,16 @@ def check_mcp_script(path: Path | str) -> list[Problem]:
     return []
 
 
+def is_mcp_script(path: Path | str) -> bool:
+    """Whether a file is a script of MCP servers: YAML or JSON whose top-level key is `mcp`, right or wrong.
+
+    Args:
+        path: any file.
+    """
+    node = _read(Path(path), SourceReport(str(path)))
+    return node is not None and "mcp" in node.fields and "rules" not in node.fields
+
+
 def mcp_script_schema() -> dict[str, Any]:
     """The form of a script file of MCP servers as JSON Schema, draft 2020-12, for editors.
 
@@ -86,7 +101,7 @@ def mcp_script_schema() -> dict[str, Any]:
     return msgspec.json.schema(FileSpec)
 
 
-def _read(path: Path, report: Report) -> Node | None:
+def _read(path: Path, report: SourceReport) -> SourceNode | None:
     form = FORMS.get(path.suffix.lower())
     if form is None:
         report.add(0, "", f"expected a file that ends in one of {', '.join(FORMS)}, got {path.suffix!r}")
@@ -98,27 +113,29 @@ def _read(path: Path, report: Report) -> Node | None:
     except UnicodeDecodeError as error:
         report.add(0, "", f"the file is not UTF-8: {error.reason} at byte {error.start}")
     else:
-        return read(text, report, form=form)
+        return read_source(text, report, form=form)
     return None
 
 
-def _servers(node: Node, report: Report) -> dict[str, McpScript]:
+def _servers(node: SourceNode, report: SourceReport) -> dict[str, McpScript]:
     if not isinstance(node.value, dict) or "mcp" not in node.fields:
         report.add(node.line, "", "a script of MCP servers is a mapping with `mcp`")
         return {}
     servers = node.fields["mcp"].node
-    others = wrap({key: value for key, value in node.value.items() if key != "mcp"} | {"mcp": {}})
-    check(
-        FileSpec, Node(others.value, node.line, fields={**node.fields, "mcp": others.fields["mcp"]}), report
+    others = wrap_source({key: value for key, value in node.value.items() if key != "mcp"} | {"mcp": {}})
+    check_source(
+        FileSpec,
+        SourceNode(others.value, node.line, fields={**node.fields, "mcp": others.fields["mcp"]}),
+        report,
     )
     if not servers.fields:
-        report.add(servers.line, "mcp", f"expected servers by name, got {seen(servers.value)}")
+        report.add(servers.line, "mcp", f"expected servers by name, got {in_words(servers.value)}")
     return {name: _script(field.node, f"mcp.{name}", report) for name, field in servers.fields.items()}
 
 
-def _script(node: Node, key: str, report: Report) -> McpScript:
+def _script(node: SourceNode, key: str, report: SourceReport) -> McpScript:
     """One server; with problems, an empty one."""
-    spec = check(ServerSpec, node, report, key=key)
+    spec = check_source(ServerSpec, node, report, key=key)
     if spec is None:
         return McpScript()
     made = McpScript(
@@ -143,12 +160,12 @@ def _script(node: Node, key: str, report: Report) -> McpScript:
     return made
 
 
-def _items(node: Node, name: str) -> list[Node]:
+def _items(node: SourceNode, name: str) -> list[SourceNode]:
     return node.fields[name].node.items if name in node.fields else []
 
 
 @contextlib.contextmanager
-def _reporting(report: Report, node: Node, key: str) -> Iterator[None]:
+def _reporting(report: SourceReport, node: SourceNode, key: str) -> Iterator[None]:
     """What is raised inside becomes a problem of this line."""
     try:
         yield
