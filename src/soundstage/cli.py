@@ -111,13 +111,14 @@ def serve(
 def check(script: ScriptFile) -> None:
     """Check a script: unknown keys, bad expressions, rules that can never fire, each with file and line.
 
-    Exit code 1 if there are problems.
+    A file whose top-level key is `mcp` is a script of MCP servers. Exit code 1 if there are problems.
 
     Example: `soundstage check script.yaml`
     """
     from soundstage.models import check_script
+    from soundstage.worlds.mcp import check_mcp_script, is_mcp_script
 
-    problems = check_script(script)
+    problems = check_mcp_script(script) if is_mcp_script(script) else check_script(script)
     for problem in problems:
         _say(str(problem))
     if problems:

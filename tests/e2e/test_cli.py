@@ -24,6 +24,7 @@ CONSOLE = (str(Path(sys.executable).with_name("soundstage")),)
 GOOD = "version: 1\nrules:\n  - when: {user: hello}\n    reply: hi there\n"
 SHADOWED = GOOD + "  - when: {user: hello world}\n    reply: never\n"
 BAD = "version: 1\nrules:\n  - when: {usr: hello}\n    reply: hi\n  - when: {user: /(/}\n    reply: x\n"
+MCP = "mcp:\n  notes:\n    tools:\n      - name: search\n        {}\n"
 ASK = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
 CHAT = "/v1/chat/completions"
 
@@ -345,6 +346,16 @@ def test_check_reports_every_problem_with_file_and_line(soundstage, script):
     assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
     assert [line.split(": ")[0] for line in lines] == ["script.yaml:3", "script.yaml:5"]
+
+
+def test_check_of_a_script_of_mcp_servers_says_what_is_wrong_with_it(soundstage, script):
+    good = script(MCP.format("description: d"), "good.yaml")
+    done = soundstage("check", good)
+    assert (done.returncode, done.stdout) == (0, f"{good}: good\n")
+    done = soundstage("check", script(MCP.format("descr: d"), "bad.yaml"))
+    assert done.returncode == 1
+    assert "bad.yaml:5" in done.stdout
+    assert "descr" in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [("nowhere.yaml",), (".",), (), ("a.yaml", "b.yaml")])
