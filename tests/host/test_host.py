@@ -310,3 +310,13 @@ def test_a_run_that_cannot_start_leaves_no_folder_and_no_open_journal_and_its_en
 
     there, last = run(main())
     assert (there, last.outcome, last.reason.split(":")[0]) == (False, "failed", error.__name__)
+
+
+def test_mcp_servers_of_a_run_are_found_by_their_names():
+    async def body(host):
+        assert host.mcp().url != host.mcp("notes").url
+        assert host.mcp("notes").name == "notes"
+        with pytest.raises(InvalidStateError, match=r"no MCP server 'gone'(.|\n)*with_mcp\('gone'\)"):
+            host.mcp("gone")
+
+    HostBuilder().with_mcp().with_mcp("notes", strict=True).run(body)

@@ -38,6 +38,17 @@ async def test_relay(nostr_relay, journal):
     assert event.content == "hello"
     assert nostr_relay.url.startswith("ws://127.0.0.1:")
 """
+TOOLS = """
+from soundstage.worlds.mcp import McpHttpClient
+
+
+async def test_tools(mcp_server):
+    mcp_server.tool("search", returns="soup")
+    client = McpHttpClient(mcp_server.url)
+    await client.start()
+    assert (await client.request("tools/list"))["tools"][0]["name"] == "search"
+    await client.stop()
+"""
 SPANS = """
 import json
 import urllib.request
@@ -66,7 +77,9 @@ def test_spans(otlp, trace):
 """
 
 
-@pytest.mark.parametrize("source", [FINE, RELAY, SPANS], ids=["discord", "nostr_relay", "otlp"])
+@pytest.mark.parametrize(
+    "source", [FINE, RELAY, TOOLS, SPANS], ids=["discord", "nostr_relay", "mcp_server", "otlp"]
+)
 def test_a_world_is_a_fixture(pytester, source):
     bot = pytester.makepyfile(bot=BOT)
     pytester.makepyfile(test_it=source.replace("{bot!r}", repr(str(bot))))

@@ -26,6 +26,7 @@ from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
     from soundstage.agents import Journals
+    from soundstage.worlds.mcp import McpServer
 
 D = TypeVar("D", bound=Daemon)
 
@@ -103,6 +104,19 @@ class Host:
             if hasattr(daemon, "expect_message"):
                 return daemon
         raise self._without("Discord", "with_virtual_discord() in process, with_discord() on a port")
+
+    def mcp(self, name: str = "mcp") -> McpServer:
+        """The MCP server of this name, started: `.url`, `.on_tool(..)`, `await .expect_call(..)`.
+
+        Raises:
+            InvalidStateError: if the builder was not told to make one.
+        """
+        from soundstage.worlds.mcp import McpServer
+
+        for daemon in self.daemons:
+            if isinstance(daemon, McpServer) and daemon.name == name:
+                return daemon
+        raise self._without(f"MCP server {name!r}", f"with_mcp({name!r})")
 
     @property
     def journals(self) -> Journals:

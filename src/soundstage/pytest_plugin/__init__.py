@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from soundstage.wire import ModelServer
     from soundstage.worlds import Console, Workspace
     from soundstage.worlds.discord import Discord
+    from soundstage.worlds.mcp import McpServer
     from soundstage.worlds.nostr import NostrRelay
 
 STAGE = pytest.StashKey["Stage"]()
@@ -181,6 +182,12 @@ def discord(stage: Stage) -> Discord:
 def nostr_relay(stage: Stage) -> NostrRelay:
     """A Nostr relay on loopback, for asynchronous tests: `.url`, `.user("ann")`, `await .expect_event(..)`."""
     return stage.nostr_relay()
+
+
+@pytest.fixture
+def mcp_server(stage: Stage) -> McpServer:
+    """An MCP server `mcp` on loopback, for asynchronous tests: `.tool(..)`, `.url`, `await .expect_call(..)`."""
+    return stage.mcp_server()
 
 
 @pytest.fixture

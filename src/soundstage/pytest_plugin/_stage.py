@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from soundstage.drivers import ClaudeCode, Command, Terminal
     from soundstage.otel import OtlpReceiver
     from soundstage.worlds.discord import Discord
+    from soundstage.worlds.mcp import McpServer
     from soundstage.worlds.nostr import NostrRelay
 
 REAL: Final = frozenset(  # fixtures that need the machine's time
-    {"model_server", "command", "terminal", "claude_code", "discord", "nostr_relay", "otlp"}
+    {"model_server", "command", "terminal", "claude_code", "discord", "nostr_relay", "otlp", "mcp_server"}
 )
 D = TypeVar("D", bound=Daemon)
 SHOWN: Final = 200  # lines of the trace in a failure report
@@ -159,6 +160,12 @@ class Stage:
         from soundstage.worlds.nostr import NostrRelay
 
         return self._world(NostrRelay, lambda: NostrRelay(self.journal, ids=self.ids))
+
+    def mcp_server(self) -> McpServer:
+        """An MCP server on loopback; it starts when the body begins."""
+        from soundstage.worlds.mcp import McpServer
+
+        return self._world(McpServer, lambda: McpServer(self.journal, ids=self.ids))
 
     def _world(self, kind: type[D], make: Callable[[], D]) -> D:
         for daemon in self._waiting:
