@@ -557,14 +557,16 @@ def test_an_agent_that_a_tool_starts_has_the_call_as_its_cause(script):
     assert Trace.of(journal).runs[1].parent == "boss"
 
 
+def readers(slugs):
+    agents = [AgentDefinition(slug=slug, tools=("look",), permissions=frozenset({"read"})) for slug in slugs]
+    return AgentRegistry(agents, [look])
+
+
 def test_several_tasks_at_once_keep_their_causes_apart(script):
     async def main():
         script.on(tool_result=False).reply(tool_calls=[call("look", {"path": "a"})], delay=1.0)
         script.on(tool_result=True).reply("Done.", delay=1.0)
-        team = AgentRegistry(
-            [AgentDefinition(slug=slug, tools=("look",), permissions=frozenset({"read"})) for slug in "abc"],
-            [look],
-        )
+        team = readers("abc")
         loop = AgentLoop(ScriptedModel(script), team)
         await asyncio.gather(
             *(loop.run(AgentTask(id=slug, agent=slug, prompt="go", conversation=slug)) for slug in "abc")
@@ -585,10 +587,7 @@ def test_two_runs_of_a_team_write_the_same_journal(tmp_path):
         script = Script(strict=True)
         script.on(tool_result=False).reply(tool_calls=[call("look", {"path": "a"})], delay=1.0)
         script.on(tool_result=True).reply("Done.", delay=1.0)
-        team = AgentRegistry(
-            [AgentDefinition(slug=slug, tools=("look",), permissions=frozenset({"read"})) for slug in "abcd"],
-            [look],
-        )
+        team = readers("abcd")
         loop = AgentLoop(ScriptedModel(script), team, journal=journal)
         await asyncio.gather(
             *(loop.run(AgentTask(id=slug, agent=slug, prompt="go", conversation=slug)) for slug in "abcd")
