@@ -96,16 +96,16 @@ class ClaudeCode(Daemon):
         self.isolation = as_isolation(isolation)
         self.options = session_options(SessionOptions(), options)
         self.sessions: list[ClaudeSession] = []
-        self.plugins = Plugins(self._one_command)
+        self._sandbox = Sandbox(
+            journal, proxy=proxy, extra=environment, allow=allow, isolation=self.isolation
+        )
+        self.plugins = Plugins(self._one_command, self._sandbox.needs)
         self.hooks = Hooks(self._one_command, self.plugins, self.options, lambda: self.home)
         self._server = server
         self._workspace = workspace
         self._wanted_cli = cli
         self._cli: Path | None = None
         self._ids = ids if ids is not None else IdSource()
-        self._sandbox = Sandbox(
-            journal, proxy=proxy, extra=environment, allow=allow, isolation=self.isolation
-        )
         self._grace = grace
         self._transcripts = Path(transcripts) if transcripts is not None else None
 

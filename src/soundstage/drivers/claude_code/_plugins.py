@@ -53,8 +53,9 @@ class Plugins:
             assert plugin.status == "loaded", plugin.defects
     """
 
-    def __init__(self, cli: Callable[[], Cli]) -> None:
+    def __init__(self, cli: Callable[[], Cli], needs: Callable[[Path], None]) -> None:
         self._cli = cli
+        self._needs = needs  # says that programs have to read a folder, which a container would not show them
 
     async def add_marketplace(self, folder: Path | str) -> Marketplace:
         """Make the plugins of a marketplace folder known. It is read in place: hooks run from there.
@@ -67,6 +68,7 @@ class Plugins:
 
     async def _add(self, folder: Path | str) -> str:
         wanted = _full(folder)
+        self._needs(Path(wanted))
         await self._manage("marketplace add", wanted, "marketplace", "add", wanted, "--json")
         return wanted
 
@@ -187,6 +189,7 @@ class Plugins:
         return decode.same_names([await self._checked(folder) for folder in folders])
 
     async def _checked(self, folder: Path | str) -> Validation:
+        self._needs(Path(_full(folder)))
         output = await self._run("validate", _full(folder), "--json")
         return decode.validation(output.json())
 
