@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from soundstage.drivers._command import Command
+from soundstage.drivers._container import Compose, ComposeStage, Container, HealthCheck, Mount, Network
 from soundstage.drivers._isolation import InContainer, Isolation, isolation_problem
 from soundstage.drivers._protocol import Driver, Session, Turn
 from soundstage.drivers._terminal import Terminal
@@ -19,13 +20,19 @@ if TYPE_CHECKING:
 __all__ = [
     "ClaudeCode",
     "Command",
+    "Compose",
+    "ComposeStage",
+    "Container",
     "Driver",
+    "HealthCheck",
     "InContainer",
     "Isolation",
     "McpProbe",
     "McpProcess",
     "McpStarted",
     "McpStopped",
+    "Mount",
+    "Network",
     "Session",
     "Terminal",
     "TerminalConsole",

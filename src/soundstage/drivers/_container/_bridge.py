@@ -33,6 +33,7 @@ import sys
 import termios
 import threading
 import tty
+from collections.abc import Iterator
 from typing import Any
 
 FAILED = 127
@@ -44,7 +45,13 @@ PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 def main(job: dict[str, Any]) -> int:
     """Carry everything to and fro until the program has ended; its exit code."""
     path, container, on_terminal = job["socket"], job["container"], job["terminal"]
-    stream, first = _attach(path, container)
+    try:
+        stream, first = open_stream(
+            path, f"/containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=1"
+        )
+    except OSError as error:
+        sys.stderr.write(f"the container cannot be attached to: {error}\n")
+        return FAILED
     for name in PASSED_ON:
         signal.signal(
             getattr(signal, name),
@@ -106,24 +113,25 @@ def _start(path: str, container: str) -> None:
         sys.exit(FAILED)
 
 
-def _attach(path: str, container: str) -> tuple[socket.socket, bytes]:
-    """The stream to and from the container, and what has come of it with the answer."""
+def open_stream(path: str, url: str, body: bytes = b"") -> tuple[socket.socket, bytes]:
+    """A request that turns into a stream in both directions, and what has come of it with the answer.
+
+    The Docker SDK would lose the latter: its HTTP client has read it, and the SDK goes on with the socket.
+    """
     stream = socket.socket(socket.AF_UNIX)
     stream.connect(path)
-    stream.sendall(
-        f"POST /containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=1 HTTP/1.1\r\n"
-        "Host: localhost\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n".encode()
+    head = (
+        f"POST {url} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
+    stream.sendall(head.encode() + body)
     data = b""
-    while b"\r\n\r\n" not in data:
-        piece = stream.recv(PIECE)
-        if not piece:
-            sys.exit(FAILED)
+    while b"\r\n\r\n" not in data and (piece := stream.recv(PIECE)):
         data += piece
-    head, _, first = data.partition(b"\r\n\r\n")
-    if head.split()[1] not in (b"101", b"200"):
-        sys.stderr.write(f"the container cannot be attached to: {data.decode('utf-8', 'replace')}\n")
-        sys.exit(FAILED)
+    answer, _, first = data.partition(b"\r\n\r\n")
+    if answer[9:12] not in (b"101", b"200"):
+        stream.close()
+        raise ConnectionError(data.decode("utf-8", "replace") or "the engine has hung up")
     return stream, first
 
 
@@ -165,11 +173,19 @@ def _carry_raw(stream: socket.socket, first: bytes) -> None:
 
 
 def _carry_pieces(stream: socket.socket, first: bytes) -> None:
-    """Each piece has a head of 8 bytes: which output, three zeros, and how many bytes (API of Docker, "attach")."""
+    for channel, data in pieces(stream, first):
+        _write(channel, data)
+
+
+def pieces(stream: socket.socket, first: bytes) -> Iterator[tuple[int, bytes]]:
+    """What comes on a stream without a terminal: 1 or 2 for the output that it is from, and the bytes.
+
+    Each piece has a head of 8 bytes: which output, three zeros, and how many bytes (API of Docker, "attach").
+    """
     held = bytearray(first)
     while True:
         while len(held) >= 8 and len(held) >= 8 + (length := int.from_bytes(held[4:8], "big")):
-            _write(2 if held[0] == 2 else 1, bytes(held[8 : 8 + length]))
+            yield (2 if held[0] == 2 else 1), bytes(held[8 : 8 + length])
             del held[: 8 + length]
         data = stream.recv(PIECE)
         if not data:

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from soundstage.drivers._container._engine import Engine, forgiving, own_labels
 from soundstage.drivers._container._events import HealthChanged
+from soundstage.drivers._container._exec import Output, run_in
 from soundstage.drivers._container._health import SECOND, Health, HealthCheck, health_of
 from soundstage.drivers._container._network import Network
 from soundstage.drivers._container._room import bridge_to
@@ -42,14 +43,6 @@ class Mount(NamedTuple):
     source: Path | str
     target: str
     write: bool = False
-
-
-class Output(NamedTuple):
-    """What a command in a container printed, and how it ended."""
-
-    code: int
-    stdout: str
-    stderr: str
 
 
 class Container(Daemon):
@@ -319,13 +312,12 @@ class Container(Daemon):
         """
         if self._engine is None:
             raise InvalidStateError(f"{self.name} does not run", hint="start it first")
-        work = partial(self._container.exec_run, list(argv), demux=True, environment=dict(environment or {}))
+        work = partial(run_in, self._engine, self.id, argv, environment or {})
         try:
             async with asyncio.timeout(within):
-                code, (out, err) = await self._engine.call(work)
+                return await self._engine.call(work)
         except TimeoutError:
             raise WaitTimeout(f"{' '.join(argv)} did not end in {self.name} within {within:g} s") from None
-        return Output(code, (out or b"").decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace"))
 
     async def wait(self, *, within: float = WITHIN) -> int:
         """Wait until it has exited by itself, and return its exit code.
