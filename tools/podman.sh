@@ -102,7 +102,7 @@ build_debian() {
     root=$folder/debian
     as_root rm -rf "$root"
     quietly "debootstrap from $mirror" as_root debootstrap --variant=minbase \
-        --include=ca-certificates,curl,git,python3,python3-venv "$release" "$root" "$mirror"
+        --include=ca-certificates,curl,git,python3,python3-pytest,python3-venv "$release" "$root" "$mirror"
     as_root tar -C "$root" --exclude=./var/cache/apt --exclude=./var/lib/apt/lists -c . |
         podman import --quiet - soundstage/debian >/dev/null || fail "importing soundstage/debian failed"
     as_root rm -rf "$root"
