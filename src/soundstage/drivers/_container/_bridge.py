@@ -167,7 +167,7 @@ def _carry_raw(stream: socket.socket, first: bytes) -> None:
     data = first
     while True:
         _write(1, data)
-        data = stream.recv(PIECE)
+        data = _receive(stream)
         if not data:
             return
 
@@ -187,10 +187,17 @@ def pieces(stream: socket.socket, first: bytes) -> Iterator[tuple[int, bytes]]:
         while len(held) >= 8 and len(held) >= 8 + (length := int.from_bytes(held[4:8], "big")):
             yield (2 if held[0] == 2 else 1), bytes(held[8 : 8 + length])
             del held[: 8 + length]
-        data = stream.recv(PIECE)
+        data = _receive(stream)
         if not data:
             return
         held += data
+
+
+def _receive(stream: socket.socket) -> bytes:
+    """What comes next; empty at the end, also when that is a reset, because some input has not been read."""
+    with contextlib.suppress(ConnectionResetError):
+        return stream.recv(PIECE)
+    return b""
 
 
 def _write(stream: int, data: bytes) -> None:
