@@ -175,8 +175,8 @@ def test_containers_on_a_network_find_each_other_by_name_and_nothing_outside():
             await peer.start()
             try:
                 return [
-                    await peer.run("wget", "-q", "-O-", "http://web:8080/"),
-                    await peer.run("wget", "-q", "-O-", "http://site:8080/"),
+                    await peer.run("sh", "-c", "until wget -q -O- http://web:8080/; do :; done"),
+                    await peer.run("sh", "-c", "until wget -q -O- http://site:8080/; do :; done"),
                     await peer.run("nslookup", "example.com"),
                     await peer.run("ping", "-c", "1", "-W", "2", "203.0.113.1"),
                 ]
@@ -258,7 +258,11 @@ def test_services_come_up_in_order_share_networks_and_volumes_and_leave_nothing(
     path = compose_file(
         tmp_path,
         late={
-            "command": ["sh", "-c", "wget -q -O- http://web:8080/ > /shared/got; touch /ready; sleep 1000"],
+            "command": [
+                "sh",
+                "-c",
+                "until wget -q -O- http://web:8080/ > /shared/got; do :; done; touch /ready; sleep 1000",
+            ],
             "depends_on": {"web": {"condition": "service_healthy"}},
             "networks": ["closed"],
             "volumes": ["shared:/shared"],
