@@ -44,7 +44,7 @@ Marketplace = Annotated[
     Meta(
         description="Folder with .claude-plugin/marketplace.json; it is added first. "
         "Needed once per marketplace.",
-        examples=["/work/my-marketplace"],
+        examples=["/home/me/my-marketplace"],
     ),
 ]
 
@@ -63,7 +63,7 @@ async def install_plugin(
 
     Errors: the plugin or the marketplace is unknown; the manifest is invalid.
 
-    Example: install_plugin(plugin_name="agent-loop", marketplace_path="/work/my-marketplace")
+    Example: install_plugin(plugin_name="agent-loop", marketplace_path="/home/me/my-marketplace")
     """
     claude = await harness.claude()
     plugin = await claude.plugins.install(plugin_name, marketplace=marketplace_path)
