@@ -129,6 +129,9 @@ class Plugins:
             PluginError: if it is not installed.
         """
         await self._manage("uninstall", plugin, "uninstall", plugin, "--json")
+        if any(plugin in (found.id, found.name) for found in await self.list()):
+            # a session that runs may write back the list that it has read before; seen once in some thousand
+            await self._manage("uninstall", plugin, "uninstall", plugin, "--json")
 
     async def enable(self, plugin: str) -> Plugin:
         """Let new sessions load it.
