@@ -15,7 +15,7 @@ set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 action=${1:-start}
 folder=${2:-$here/.cache/podman}
-packages="podman runc netavark aardvark-dns catatonit debootstrap busybox-static"
+packages="podman runc netavark aardvark-dns catatonit iptables debootstrap busybox-static"
 
 fail() { echo "tools/podman.sh: $*" >&2; exit 1; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
@@ -80,8 +80,15 @@ start_service() {
 stop_service() {
     [ -f "$folder/service.pid" ] || return 0
     pid=$(cat "$folder/service.pid")
-    if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "system service.*$socket"; then kill "$pid"; fi
+    if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q "system service.*$socket"; then
+        kill "$pid" && timeout 20 tail -s 0.1 --pid="$pid" -f /dev/null || true
+    fi
     rm -f "$folder/service.pid" "$socket"
+}
+
+# Podman mounts this folder onto itself and leaves it so: then it cannot be removed.
+unmount_storage() {
+    if mountpoint -q "$folder/storage/overlay"; then as_root umount "$folder/storage/overlay" || true; fi
 }
 
 has_image() { podman image exists "localhost/$1"; }
@@ -146,6 +153,9 @@ start | images)
     echo "export CONTAINERS_CONF=$CONTAINERS_CONF"
     echo "export CONTAINERS_STORAGE_CONF=$CONTAINERS_STORAGE_CONF"
     ;;
-stop) stop_service ;;
+stop)
+    stop_service
+    unmount_storage
+    ;;
 *) fail "unknown action '$action': start, images or stop" ;;
 esac
