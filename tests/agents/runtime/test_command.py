@@ -56,6 +56,14 @@ def test_what_is_stopped_from_another_thread_ends_with_all_that_it_started(tmp_p
         assert is_gone((tmp_path / name).read_text())
 
 
+def test_what_is_between_two_programs_when_it_is_looked_for_is_found(tmp_path):
+    (tmp_path / "again").write_text("#!/bin/sh\nexec ./again\n")  # turns into another program all the time
+    (tmp_path / "again").chmod(0o755)
+    for _ in range(20):
+        done = shell(tmp_path, "setsid ./again >&- 2>&- & echo $!").run(60)
+        assert is_gone(done.output)
+
+
 @pytest.mark.parametrize("seen", [True, False])
 def test_what_is_left_in_the_background_ends_with_the_command(tmp_path, monkeypatch, seen):
     if not seen:  # a system that does not show environments

@@ -4,7 +4,8 @@ How it works. The command leads a session, and so a process group, of its own. A
 thread, kills the group. When the leader has exited by itself the rest of its group is killed too: what a
 command leaves in the background does not outlive it. The leader is reaped only after that, so that the number
 of the group cannot belong to anybody else meanwhile. A process that has left the group is found by a variable
-in its environment, where the system shows it (/proc). Then nothing holds the pipes open any more, and the
+in its environment, where the system shows it (/proc); one that is just turning into another program shows no
+environment for a moment, and is looked at again. Then nothing holds the pipes open any more, and the
 threads that read them come to their end. A process that has left the group and emptied its environment is not
 found; it is not waited for either.
 """
@@ -18,6 +19,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +32,7 @@ _HALF: Final = 1024 * 1024  # bytes that are kept of the beginning and of the en
 _PIECE: Final = 65536
 _PATIENCE: Final = 2.0  # seconds for the rest of an output when all that we know of is gone
 _SWEEPS: Final = 8  # a process may be forking while we look
+_LOOKS: Final = 200  # at a process between two programs, a millisecond apart
 _numbers = itertools.count(1)
 
 
@@ -152,10 +155,30 @@ def _marked(mark: bytes) -> Iterator[int]:
     """Processes that run with this variable; none where the system does not show it."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
+            if mark in _variables(entry):
                 yield int(entry.name)
         except OSError:  # gone, or another user's
             continue
+
+
+def _variables(entry: Path) -> list[bytes]:
+    for _ in range(_LOOKS):
+        shown = (entry / "environ").read_bytes()
+        if len(shown) == _size_of_variables(entry):
+            break
+        time.sleep(0.001)
+    return shown.split(b"\0")
+
+
+def _size_of_variables(entry: Path) -> int:
+    """How many bytes of variables a process has; -1 while execve(2) has not yet written them to its new memory.
+
+    What was read is the whole of them only then: of a memory that has just been left, nothing or a part is shown.
+    Fields 23, 50 and 51 of stat, proc(5): threads of the kernel and zombies have no memory.
+    """
+    fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+    memory, start, end = int(fields[20]), int(fields[47]), int(fields[48])
+    return -1 if memory and not end else end - start
 
 
 def _kill_group(pid: int) -> None:
