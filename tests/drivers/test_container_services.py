@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ from soundstage.drivers._container import (
     Mount,
     Network,
 )
-from soundstage.drivers._container._engine import LABEL, Engine
+from soundstage.drivers._container._engine import LABEL, Engine, listed
 from soundstage.errors import AppError, EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, MessageSent, ProcessExited
 
@@ -37,9 +38,11 @@ def ours() -> list[str]:
     engine = Engine.connect_now()
     try:
         filters = {"label": [f"{LABEL}.owner"]}
-        found = [(one.name, one.labels) for one in engine.client.containers.list(all=True, filters=filters)]
-        found += [(one.name, one.attrs["Labels"]) for one in engine.client.networks.list(filters=filters)]
-        found += [(one.name, one.attrs["Labels"]) for one in engine.client.volumes.list(filters=filters)]
+        containers = listed(lambda: engine.client.containers.list(all=True, filters=filters))
+        others = listed(lambda: engine.client.networks.list(filters=filters))
+        others += listed(lambda: engine.client.volumes.list(filters=filters))
+        found = [(one.name, one.labels) for one in containers]
+        found += [(one.name, one.attrs["Labels"]) for one in others]
         return [name for name, labels in found if labels[f"{LABEL}.owner"].startswith(f"{os.getpid()}-")]
     finally:
         engine.close()
@@ -231,6 +234,35 @@ def test_an_image_that_is_not_there_and_a_program_that_is_not_in_it_are_errors()
         asyncio.run(start(image="soundstage/nowhere"))
     with pytest.raises((EnvironmentProblem, AppError), match="container"):
         asyncio.run(start(command=["no-such-program"], health=HealthCheck(("true",)), within=20))
+    assert ours() == []
+
+
+@pytest.mark.parametrize("kind", [Container, Network])
+def test_what_is_being_made_when_the_start_is_interrupted_is_removed(monkeypatch, kind):
+    make = kind._make
+
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        def made(self: Any, engine: Engine) -> Any:
+            found = make(self, engine)
+            loop.call_soon_threadsafe(begun.set)
+            assert go_on.wait(30)
+            return found
+
+        loop, go_on = asyncio.get_running_loop(), threading.Event()
+        monkeypatch.setattr(kind, "_make", made)
+        journal = Journal()
+        daemon = Container(IMAGE, journal, command=["true"]) if kind is Container else Network(journal)
+        starting = asyncio.create_task(daemon.start())
+        async with asyncio.timeout(30):
+            await begun.wait()
+        starting.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    asyncio.run(main())
     assert ours() == []
 
 

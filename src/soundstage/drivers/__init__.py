@@ -7,7 +7,17 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from soundstage.drivers._command import Command
-from soundstage.drivers._container import Compose, ComposeStage, Container, HealthCheck, Mount, Network
+from soundstage.drivers._container import (
+    Compose,
+    ComposeStage,
+    Container,
+    Health,
+    HealthCheck,
+    Mount,
+    Network,
+    Output,
+    engine_problem,
+)
 from soundstage.drivers._isolation import InContainer, Isolation, isolation_problem
 from soundstage.drivers._protocol import Driver, Session, Turn
 from soundstage.drivers._terminal import Terminal
@@ -24,6 +34,7 @@ __all__ = [
     "ComposeStage",
     "Container",
     "Driver",
+    "Health",
     "HealthCheck",
     "InContainer",
     "Isolation",
@@ -33,10 +44,12 @@ __all__ = [
     "McpStopped",
     "Mount",
     "Network",
+    "Output",
     "Session",
     "Terminal",
     "TerminalConsole",
     "Turn",
+    "engine_problem",
     "isolation_problem",
     "start_mcp_server",
 ]

@@ -2,6 +2,7 @@
 
 from soundstage.drivers._container._compose import Compose, ComposeStage
 from soundstage.drivers._container._container import Container, Mount
+from soundstage.drivers._container._engine import engine_problem
 from soundstage.drivers._container._events import HealthChanged
 from soundstage.drivers._container._exec import Output
 from soundstage.drivers._container._health import Health, HealthCheck
@@ -17,4 +18,5 @@ __all__ = [
     "Mount",
     "Network",
     "Output",
+    "engine_problem",
 ]

@@ -112,8 +112,9 @@ class Compose(Daemon):
         with ScratchFolder() as folder:  # its name is nobody else's
             names = {name: f"{folder.path.name}-{name}" for name in self.file.volumes}
         for name in names.values():
-            volume = await engine.call(partial(engine.client.volumes.create, name, labels=own_labels()))
-            opened.push_async_callback(engine.call, partial(forgiving, partial(volume.remove, force=True)))
+            make = partial(engine.client.volumes.create, name, labels=own_labels())
+            volume = await engine.make(make, _remove)
+            opened.push_async_callback(engine.call, partial(forgiving, partial(_remove, volume)))
         return names
 
     async def _start_service(
@@ -174,6 +175,10 @@ class Compose(Daemon):
         if self._open is not None:
             await self._open.aclose()
             self._open = None
+
+
+def _remove(volume: Any) -> None:
+    volume.remove(force=True)
 
 
 class ComposeStage:

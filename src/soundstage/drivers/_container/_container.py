@@ -130,7 +130,7 @@ class Container(Daemon):
 
     async def _begin(self, engine: Engine) -> None:
         engine.socket  # noqa: B018  (it has to be on this machine)
-        self._container = await engine.call(partial(self._make, engine))
+        self._container = await engine.make(partial(self._make, engine), _remove)
         await engine.call(self._container.reload)
         self._started = asyncio.get_running_loop().create_future()
         self._process = Process(
@@ -173,8 +173,12 @@ class Container(Daemon):
             stdin_open=True,
             labels={**own_labels(), "soundstage.service": self.name},
         )
-        for other in self._networks[1:]:
-            engine.client.networks.get(other.id).connect(container, aliases=names)
+        try:
+            for other in self._networks[1:]:
+                engine.client.networks.get(other.id).connect(container, aliases=names)
+        except BaseException:
+            forgiving(partial(_remove, container))
+            raise
         return container
 
     def _volumes(self) -> dict[str, dict[str, str]]:
@@ -193,7 +197,7 @@ class Container(Daemon):
             if self._process is not None and self._process.alive:
                 await self._process.terminate(grace=self._grace)
             if engine is not None and container is not None:
-                await engine.call(partial(forgiving, partial(container.remove, force=True, v=True)))
+                await engine.call(partial(forgiving, partial(_remove, container)))
         finally:
             if engine is not None:
                 engine.close()
@@ -330,3 +334,7 @@ class Container(Daemon):
                 return await self._running().wait()
         except TimeoutError:
             raise WaitTimeout(f"{self.name} did not exit within {within:g} s") from None
+
+
+def _remove(container: Any) -> None:
+    container.remove(force=True, v=True)

@@ -3,7 +3,8 @@
 How it works. Docker and Podman's service speak the same API. The SDK blocks, so its calls run in threads (`call`),
 and every foreign error becomes one of ours there. Everything that we make in the engine carries labels that say
 which process on which machine it belongs to. The first connection of a process removes what belongs to processes
-of this machine that are dead; so whatever a killed run has left goes at the next start.
+of this machine that are dead; so whatever a killed run has left goes at the next start. It also asks what kind of
+engine that is, which takes Podman a second or more; later connections to the same place ask nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import socket
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from soundstage.errors import EnvironmentProblem
 from soundstage.lifecycle import owner_is_dead, started_at
@@ -22,8 +23,20 @@ from soundstage.lifecycle import owner_is_dead, started_at
 T = TypeVar("T")
 ADDRESS: Final = "DOCKER_HOST"
 TIMEOUT: Final = 60  # seconds for one call
+LISTED: Final = 20  # times that a list is asked for again
 LABEL: Final = "soundstage"
 _swept: set[str] = set()
+
+
+class _Kind(NamedTuple):
+    """What an engine says of itself, and does not change while it runs."""
+
+    api_version: str
+    is_podman: bool
+    is_rootless: bool
+
+
+_kinds: dict[str, _Kind] = {}  # by address
 
 
 def address(environment: Mapping[str, str]) -> str:
@@ -57,9 +70,10 @@ class Engine:
     def __init__(self, client: Any, base_url: str) -> None:
         self.client = client
         self.base_url = base_url
-        self.is_podman = any(part.get("Name") == "Podman Engine" for part in client.version()["Components"])
-        options = client.info().get("SecurityOptions") or ()
-        self.is_rootless = any("rootless" in option for option in options)
+        if base_url not in _kinds:
+            _kinds[base_url] = _kind_of(client)
+        self.is_podman = _kinds[base_url].is_podman
+        self.is_rootless = _kinds[base_url].is_rootless
 
     @classmethod
     async def connect(cls) -> Engine:
@@ -81,7 +95,10 @@ class Engine:
                 "containers need the Docker SDK", hint="pip install 'soundstage[container]'"
             ) from None
         _look_for(base_url)
-        engine = guarded(lambda: cls(docker.DockerClient(base_url=base_url, timeout=TIMEOUT), base_url))
+        known = _kinds.get(base_url)  # without a version, the SDK asks for it
+        version = known.api_version if known is not None else None
+        make = partial(docker.DockerClient, base_url=base_url, version=version, timeout=TIMEOUT)
+        engine = guarded(lambda: cls(make(), base_url))
         if base_url not in _swept:
             _swept.add(base_url)
             engine.sweep()
@@ -116,6 +133,21 @@ class Engine:
         """
         return await asyncio.to_thread(guarded, work)
 
+    async def make(self, work: Callable[[], T], undo: Callable[[T], Any]) -> T:
+        """Make something that blocks, in a thread, which goes on when we are interrupted: then it is undone.
+
+        Raises:
+            EnvironmentProblem: with what the engine says, if it refuses.
+        """
+        making = asyncio.ensure_future(self.call(work))
+        try:
+            return await asyncio.shield(making)
+        except asyncio.CancelledError:
+            await asyncio.wait({making})
+            if making.exception() is None:
+                await self.call(partial(forgiving, partial(undo, making.result())))
+            raise
+
     def close(self) -> None:
         """Close the connection. Harmless when repeated."""
         self.client.close()
@@ -130,15 +162,48 @@ class Engine:
         guarded(lambda: self._remove({"label": [label]}, lambda _: True))
 
     def _remove(self, filters: dict[str, Any], wanted: Callable[[Mapping[str, str]], bool]) -> None:
-        for container in self.client.containers.list(all=True, filters=filters):
+        for container in listed(partial(self.client.containers.list, all=True, filters=filters)):
             if wanted(container.labels):
                 forgiving(partial(container.remove, force=True, v=True))
-        for network in self.client.networks.list(filters=filters):
+        for network in listed(partial(self.client.networks.list, filters=filters)):
             if wanted(network.attrs.get("Labels") or {}):
                 forgiving(network.remove)
-        for volume in self.client.volumes.list(filters=filters):
+        for volume in listed(partial(self.client.volumes.list, filters=filters)):
             if wanted(volume.attrs.get("Labels") or {}):
                 forgiving(partial(volume.remove, force=True))
+
+
+def engine_problem() -> EnvironmentProblem | None:
+    """What keeps this machine from running services in containers; `None` if nothing does.
+
+    For tests that are to be skipped where they cannot run.
+
+    Example:
+        ::
+
+            problem = engine_problem()
+            if problem is not None:
+                pytest.skip(str(problem))
+    """
+    try:
+        engine = Engine.connect_now()
+        try:
+            engine.socket  # noqa: B018  (it has to be on this machine)
+        finally:
+            engine.close()
+    except EnvironmentProblem as problem:
+        return problem
+    return None
+
+
+def _kind_of(client: Any) -> _Kind:
+    components = client.version()["Components"]
+    options = client.info().get("SecurityOptions") or ()
+    return _Kind(
+        api_version=str(client.api.api_version),
+        is_podman=any(part.get("Name") == "Podman Engine" for part in components),
+        is_rootless=any("rootless" in option for option in options),
+    )
 
 
 def _look_for(base_url: str) -> None:
@@ -167,6 +232,19 @@ def forgiving(work: Callable[[], Any]) -> None:
     except docker.errors.APIError as error:
         if error.status_code != 409:  # Conflict: "removal of container ... is already in progress"
             raise
+
+
+def listed(work: Callable[[], list[Any]]) -> list[Any]:
+    """What is in the engine. Podman fails when somebody removes something while it lists; then it is asked again."""
+    import docker
+
+    for _ in range(LISTED):
+        try:
+            return work()
+        except docker.errors.APIError as error:
+            if "no such" not in str(error.explanation).lower():
+                raise
+    return work()
 
 
 def guarded(work: Callable[[], T]) -> T:

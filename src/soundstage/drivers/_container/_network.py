@@ -40,7 +40,7 @@ class Network(Daemon):
     async def _start(self) -> None:
         self._engine = engine = await Engine.connect()
         try:
-            self._network = await engine.call(partial(self._make, engine))
+            self._network = await engine.make(partial(self._make, engine), lambda made: made.remove())
         except BaseException:
             engine.close()
             raise
