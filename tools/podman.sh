@@ -23,7 +23,7 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 # Run quietly; on failure show what was said.
 quietly() {
     what=$1; shift
-    "$@" >"$folder/last.log" 2>&1 </dev/null || { tail -n 30 "$folder/last.log" >&2; fail "$what failed"; }
+    said=$("$@" 2>&1 </dev/null) || { echo "$said" | tail -n 30 >&2; fail "$what failed"; }
 }
 
 install_packages() {
@@ -115,22 +115,61 @@ build_debian() {
     as_root rm -rf "$root"
 }
 
-# The packages that the two images consist of are fetched by this machine's own pip, so that the builds need no network.
+# Run the functions at the same time; fail when one has failed, but not before all have ended.
+together() {
+    started=
+    for each in "$@"; do
+        "$each" &
+        started="$started $!"
+    done
+    failed=
+    for one in $started; do wait "$one" || failed=yes; done
+    [ -z "$failed" ] || exit 1
+}
+
+# What the suite of the example plugins finds in its containers besides. debootstrap cannot configure Chromium, apt can.
+# apt is told what this machine's apt is told about its mirror: proxies, dates.
+build_browser() {
+    has_image soundstage/browser && return
+    context=$(mktemp -d)
+    apt-config dump Acquire >"$context/machine.conf"
+    cat >"$context/Dockerfile" <<'END'
+FROM localhost/soundstage/debian
+RUN export APT_CONFIG=/machine.conf DEBIAN_FRONTEND=noninteractive \
+ && apt-get update -qq \
+ && apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-unsafe-io chromium \
+ && apt-get clean && rm -rf /var/lib/apt/lists/*
+END
+    quietly "building soundstage/browser" podman build --quiet --layers=false --network host \
+        --volume "$context/machine.conf:/machine.conf:ro" --tag soundstage/browser "$context"
+    rm -r "$context"
+}
+
+# The packages that the two images consist of are fetched by this machine's own pip, so that their builds need no network.
+fetch_wheels() {
+    quietly "fetching packages" "$python" -m pip download --quiet --disable-pip-version-check --dest "$wheels" \
+        uv hatchling editables "$here[claude,mcp]"
+}
+
+build_image() {
+    name=$1; shift
+    quietly "building soundstage/$name" podman build --quiet --layers=false --format docker \
+        --build-arg BASE=localhost/soundstage/browser \
+        --volume "$wheels:/wheels:ro" --build-arg "PIP_ARGS=--no-index --find-links /wheels" \
+        --tag "soundstage/$name" --file "$here/containers/$name/Dockerfile" "$@"
+}
+
+build_agent() { build_image agent "$here/containers/agent"; }
+build_harness() { build_image harness "$here"; }
+
 build_images() {
     python=$here/.venv/bin/python
-    [ -x "$python" ] || fail "the project is not installed: run make check first"
-    has_image soundstage/agent && has_image soundstage/harness && return
     wheels=$folder/wheels
-    quietly "fetching packages" "$python" -m pip download --quiet --disable-pip-version-check --dest "$wheels/wheels" \
-        uv hatchling editables "$here[claude,mcp]"
-    printf 'FROM localhost/soundstage/debian\nCOPY wheels /wheels\n' >"$wheels/Dockerfile"
-    quietly "building soundstage/wheels" podman build --quiet --tag soundstage/wheels "$wheels"
+    [ -x "$python" ] || fail "the project is not installed: run make check first"
+    has_image soundstage/browser && has_image soundstage/agent && has_image soundstage/harness && return
+    together build_browser fetch_wheels
+    together build_agent build_harness
     rm -r "$wheels"
-    set -- --quiet --format docker --build-arg BASE=localhost/soundstage/wheels \
-        --build-arg "PIP_ARGS=--no-index --find-links /wheels"
-    quietly "building soundstage/agent" podman build "$@" --tag soundstage/agent "$here/containers/agent"
-    quietly "building soundstage/harness" podman build "$@" --tag soundstage/harness \
-        --file "$here/containers/harness/Dockerfile" "$here"
 }
 
 mkdir -p "$folder"

@@ -59,7 +59,7 @@ def test_the_test_after_a_broken_process_gets_another_one(test_session, script):
 
 def planted(folder: Path) -> Path:
     """A plugin whose hook blocks what leaves the machine, by exit code 2."""
-    check = f"{sys.executable} -c \"import sys; t = sys.stdin.read(); sys.exit('git push' in t and 2)\""
+    check = "python3 -c \"import sys; t = sys.stdin.read(); sys.exit('git push' in t and 2)\""  # in a container too
     hook = {"type": "command", "command": f"{check} || {{ echo 'nothing leaves this machine' >&2; exit 2; }}"}
     for path, content in {
         ".claude-plugin/plugin.json": {"name": "careful", "version": "1.0.0"},
