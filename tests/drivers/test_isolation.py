@@ -88,6 +88,22 @@ print(home, temporary, os.getcwd(), len(list(home.iterdir())), len(list(temporar
     assert first.split()[0] != second.split()[0]
 
 
+def test_a_module_that_is_changed_within_the_second_runs_as_it_is_then(tmp_path):
+    """Python takes a compiled file for current when second and size are the same: what is repaired at once is not."""
+    (tmp_path / "answer.py").write_text("print(1)")
+    code = """
+import os, pathlib, subprocess, sys
+show = [sys.executable, "-c", "import answer"]
+path = pathlib.Path("answer.py")
+subprocess.run(show, check=True)
+moment = path.stat().st_mtime
+path.write_text("print(2)")
+os.utime(path, (moment, moment))
+subprocess.run(show, check=True)
+"""
+    assert output_of(code, cwd=tmp_path) == ["1", "2"]
+
+
 def test_what_the_caller_adds_wins_and_what_he_allows_is_passed_on(tmp_path):
     ours = {"PATH": "/bin", "KEY": "1", "OTHER": "2"}
     made = isolated(ours, tmp_path, proxy={"HTTP_PROXY": "p"}, extra={"TZ": "Asia/Tokyo"}, allow=["KEY"])

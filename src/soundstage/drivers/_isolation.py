@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -118,6 +118,7 @@ FIXED: Final = {
     "LANG": "C.UTF-8",  # texts and sort order are the same everywhere
     "TZ": "UTC",  # times too
     "PYTHONUNBUFFERED": "1",  # lines come when they are written, although they go into a pipe
+    "PYTHONDONTWRITEBYTECODE": "1",  # what an agent repairs within the second would run as it was compiled before
 }
 
 FOLDERS: Final = {
@@ -210,6 +211,21 @@ class Sandbox:
     def needs(self, *paths: Path) -> None:
         """Say that the programs which start from now on have to read files that are not in their folders."""
         self._reads += [path.absolute() for path in paths]
+
+    def unseen(self) -> Callable[[], tuple[Path, ...]]:
+        """What tells, later, which of the files that are needed then a program that starts now does not see.
+
+        Only containers see less than all: nothing can be added to one that runs.
+        """
+        began = len(self._reads)
+
+        def added() -> tuple[Path, ...]:
+            if not isinstance(self._isolation, InContainer):
+                return ()
+            seen, new = self._reads[:began], dict.fromkeys(self._reads[began:])
+            return tuple(path for path in new if not any(path.is_relative_to(other) for other in seen))
+
+        return added
 
     async def open(self) -> None:
         """Make the folders, start the proxy, and make the network, if it is to be one of its own.

@@ -204,7 +204,8 @@ async def _known(harness: Harness, session_id: str | None) -> tuple[SlashCommand
     if session_id is not None:
         return await harness.conversation(session_id).session.commands()
     claude = await harness.claude()
-    return await claude.session.reload_plugins()
+    async with await claude.open() as session:  # for a moment: it has what is installed now
+        return await session.commands()
 
 
 def full_name(name: str, known: tuple[SlashCommand, ...]) -> str:

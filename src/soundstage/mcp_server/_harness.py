@@ -21,10 +21,10 @@ from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal, Noted
 from soundstage.lifecycle import remove_tree
 from soundstage.mcp_server._conversation import Answer, Conversation
-from soundstage.mcp_server._desk import Desk
 from soundstage.mcp_server._models import ConversationModels
 from soundstage.mcp_server._stubs import Declared, Stubs, declared_servers
 from soundstage.wire import ModelServer
+from soundstage.worlds import Workspace
 from soundstage.worlds.projects import reset_projects
 
 
@@ -68,7 +68,7 @@ class Harness:
         self._cli = cli
         self._lock = asyncio.Lock()
         self._claude: ClaudeCode | None = None
-        self._desk: Desk | None = None
+        self._desk: Workspace | None = None
         self._system = AsyncExitStack()
 
     # --- test
@@ -198,11 +198,11 @@ class Harness:
         return self._claude is not None
 
     @property
-    def desk(self) -> Desk:
-        """The folder that the next session of Claude Code works in."""
+    def desk(self) -> Path:
+        """Where sessions that bring no project get a folder each; it goes with the home."""
         if self._desk is None:
             raise ScriptError("Claude Code has not been started", hint="await harness.claude() first")
-        return self._desk
+        return self._desk.root
 
     async def _start(self) -> ClaudeCode:
         try:
@@ -213,8 +213,8 @@ class Harness:
             ) from None
         async with AsyncExitStack() as stack:
             server = ModelServer(self.models, self.journal)
-            desk = Desk(self.journal)
-            claude = ClaudeCode(self.journal, server, desk, cli=cli, ids=self.ids)
+            desk = Workspace(self.journal, name="desk")
+            claude = ClaudeCode(self.journal, server, desk, cli=cli, ids=self.ids, opens=False)
             for daemon in (server, desk, claude):
                 await daemon.start()
                 stack.push_async_callback(daemon.stop)

@@ -125,8 +125,7 @@ async def trigger_hook(
         )
     claude = await harness.claude()
     folder = _folder(harness, project_path, session_id)
-    async with harness.desk.holding(folder):
-        runs = [await claude.hooks.run(hook, payload) for hook in fitting]
+    runs = [await claude.hooks.run(hook, payload, cwd=folder) for hook in fitting]
     return {
         "status": "success",
         "hook_name": hook_name,
@@ -211,8 +210,7 @@ async def active_hooks(harness: Harness, session_id: str | None) -> tuple[Plugin
     found = list(await claude.hooks.list())
     for conversation in chosen:
         if (conversation.project / ".claude").is_dir():
-            async with harness.desk.holding(conversation.project):
-                found += await claude.hooks.list()
+            found += await claude.hooks.list(cwd=conversation.project)
         found += settings_hooks(conversation.config.settings or {})
     given = [harness.folder(folder) for one in chosen for folder in one.config.plugin_dirs]
     for plugin in plugin_folders(given):
@@ -290,7 +288,7 @@ def _folder(harness: Harness, project_path: str | None, session_id: str | None) 
         return harness.folder(project_path)
     if session_id is not None:
         return harness.conversation(session_id).project
-    return harness.desk.root
+    return harness.desk
 
 
 def _described(hook: PluginHook) -> dict[str, Any]:

@@ -35,16 +35,16 @@ async def open_conversation(harness: Harness, config: Config, *, listed: bool = 
     claude = await harness.claude()
     session_id = harness.ids.uuid()
     if project is None:
-        project = harness.desk.make(session_id[:8])
+        project = harness.desk / session_id[:8]
+        project.mkdir()
     servers = await harness.declared_servers(*folders) if harness.stubs else []
     stubs = harness.stubs.options(servers, config.settings)
     begin = len(harness.journal)
     harness.models.add(session_id, model)
     try:
-        async with harness.desk.holding(project):
-            session = await claude.open(
-                session_id=session_id, plugin_dirs=tuple(folders), **stubs, **_options(config)
-            )
+        session = await claude.open(
+            cwd=project, session_id=session_id, plugin_dirs=tuple(folders), **stubs, **_options(config)
+        )
     except BaseException:
         harness.models.remove(session_id)
         raise

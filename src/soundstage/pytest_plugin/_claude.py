@@ -1,11 +1,14 @@
 """Claude Code for synchronous tests: a process that many tests use, one after the other.
 
-How it works. A `House` is one running CLI with its home, its folder and a model server, in a thread of its own;
+How it works. A `House` is one CLI with its home, its folder and a model server, in a thread of its own;
 `Houses` keeps those that are warm, by isolation level and options. A test takes one and becomes its guest: the
 test's script answers, and what the house puts into its journal is told again in the journal of the test, so that
 trace, failure report and checks are those of any other test. Afterwards the conversation is cleared with
 `session.fresh()`, which refuses when anything has been left behind, and the folder is emptied. A house that has
 been refused, or that a test has changed or broken, is closed, and the next test gets a new one.
+
+The session of a new house is opened when it is needed for the first time, so that it has from its beginning what has
+been installed before. In a container it could not see that otherwise.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from soundstage.clock import SystemClock, run
 from soundstage.drivers import ClaudeCode, isolation_problem
 from soundstage.drivers.claude_code import bundled_cli
 from soundstage.errors import InvalidStateError, SoundstageError
-from soundstage.journal import Journal, Noted
+from soundstage.journal import Journal, ModelRequested, Noted
 from soundstage.lifecycle import LoopThread, Supervisor, remove_tree
 from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models import Script, ScriptedModel, Wrapper
@@ -49,7 +52,7 @@ class _Guest(Wrapper):
 
 
 class House:
-    """A running CLI that tests take turns in.
+    """A CLI that tests take turns in.
 
     Args:
         isolation: how far it is kept apart.
@@ -64,12 +67,13 @@ class House:
         self.workspace = Workspace(self.journal)
         server = ModelServer(self.model, self.journal, clock=clock)
         given = {"session_id": str(uuid.uuid4()), "isolation": isolation, **options}
-        self.claude = ClaudeCode(self.journal, server, self.workspace, **given)
+        self.claude = ClaudeCode(self.journal, server, self.workspace, opens=False, **given)
+        self._session: ClaudeSession | None = None
         self._daemons = Supervisor((server, self.workspace, self.claude), clock=clock)
         self._end = contextlib.ExitStack()
 
     def open(self) -> None:
-        """Start everything.
+        """Start everything but the session.
 
         Raises:
             EnvironmentProblem: if the CLI is missing, or cannot be kept apart like that.
@@ -84,13 +88,36 @@ class House:
         """Stop everything. Harmless when repeated."""
         self._end.close()
 
+    @property
+    def session(self) -> ClaudeSession:
+        """The session; opened when it is asked for."""
+        if self._session is None:
+            self._session = self.thread.call(self.claude.open())
+        return self._session
+
+    def load_plugins(self, *, begun: bool) -> None:
+        """Let the session have what has been installed.
+
+        One that cannot see it is ended, and opened again when it is needed; not if the conversation has begun.
+        """
+        if self._session is None:
+            return
+        try:
+            self.thread.call(self._session.reload_plugins())
+        except InvalidStateError:
+            if begun:
+                raise
+            session, self._session = self._session, None
+            self.thread.call(session.end())
+
     def clear(self) -> None:
         """End the conversation, and empty the folder.
 
         Raises:
             InvalidStateError: if something of it is left.
         """
-        self.thread.call(self.claude.session.fresh())
+        if self._session is not None:
+            self.thread.call(self._session.fresh())
         self.model.inner = self._nobody
         empty(self.workspace.root)
 
@@ -142,7 +169,6 @@ class WarmSession:
     """A conversation with the real CLI, for a synchronous test. Got as `test_session`.
 
     Attributes:
-        name: `test_session_<8 hex>`; the digits are those of the conversation's first id.
         workspace: the folder that the agent works in, empty at first.
         claude: the driver; `call` runs what it offers.
         used: whether the process has had other conversations before.
@@ -153,19 +179,29 @@ class WarmSession:
         self._house, self.used = houses.take(isolation, options)
         self._house.model.inner = stage.scripted
         self._told = len(self._house.journal) if self.used else 0
+        self._began = self._told
         self._shift = stage.journal.clock.now() - self._house.journal.clock.now()
         self._positions: dict[int, int] = {}
         self._changed = False
         self.claude: ClaudeCode = self._house.claude
         self.workspace = Workspace(stage.journal, self._house.workspace.root)
         run(self.workspace.start(), clock=SystemClock())
-        self.name = f"test_session_{self.session.id[:8]}"
+        self._name = ""
         self._tell()
 
     @property
+    def name(self) -> str:
+        """`test_session_<8 hex>`; the digits are those of the conversation's first id."""
+        self._name = self._name or f"test_session_{self.id[:8]}"
+        return self._name
+
+    @property
     def session(self) -> ClaudeSession:
-        """The driver's session."""
-        return self.claude.session
+        """The driver's session; it is opened when it is asked for."""
+        try:
+            return self._house.session
+        finally:
+            self._tell()
 
     @property
     def id(self) -> str:
@@ -195,6 +231,18 @@ class WarmSession:
     def change(self) -> None:
         """Say that the process will not be what it was; the next test gets another one."""
         self._changed = True
+
+    def load_plugins(self) -> None:
+        """Let the conversation have what has been installed.
+
+        Raises:
+            InvalidStateError: in a container, if it has begun already: it cannot see the plugin's folder.
+        """
+        begun = any(self._house.journal.read(self._began, ModelRequested))
+        try:
+            self._house.load_plugins(begun=begun)
+        finally:
+            self._tell()
 
     def _tell(self) -> None:
         """Tell the journal of the test what the house has seen since the last time."""

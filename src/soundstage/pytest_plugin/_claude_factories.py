@@ -49,7 +49,7 @@ class PluginFactory:
         self._installed.append(plugin.id)
         if plugin.status != "loaded":
             raise PluginError("refused", plugin.id, "\n".join(map(str, plugin.defects)) or plugin.status)
-        call(self._session.session.reload_plugins())
+        self._session.load_plugins()
         return plugin
 
     def uninstall_all(self) -> None:

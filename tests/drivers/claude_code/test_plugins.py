@@ -18,7 +18,7 @@ from soundstage.drivers.claude_code import (
     bundled_cli,
 )
 from soundstage.drivers.claude_code import _plugin_decode as decode
-from soundstage.errors import InvalidStateError
+from soundstage.errors import EnvironmentProblem, InvalidStateError
 from soundstage.journal import Journal
 from soundstage.models import CallSpec
 
@@ -115,6 +115,23 @@ def test_what_is_so_already_is_no_error_and_a_marketplace_can_be_removed(
         assert await plugins.list() == ()
 
     with_claude(body)
+
+
+def test_a_marketplace_that_the_cli_does_not_list_is_an_error_that_says_where_it_looked(
+    with_claude: Play, make_marketplace: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market = make_marketplace(tmp_path / "market")
+
+    async def body(run: Any) -> None:
+        monkeypatch.setattr(type(run.claude.plugins), "marketplaces", nothing)
+        with pytest.raises(EnvironmentProblem, match="does not list it") as caught:
+            await run.claude.plugins.add_marketplace(market)
+        assert str(market) in caught.value.expected
+
+    async def nothing(_: object) -> tuple[()]:
+        return ()
+
+    with_claude(body, opens=False)
 
 
 def test_what_the_cli_refuses_has_a_named_cause(

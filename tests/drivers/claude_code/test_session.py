@@ -34,6 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 Play = Callable[..., Any]
 Exists = Callable[[int], bool]
+Make = Callable[..., Path]
 
 
 def call(name: str, **arguments: Any) -> CallSpec:
@@ -345,6 +346,27 @@ def test_a_cli_that_is_not_there_is_named(with_claude: Play, tmp_path: Path) -> 
         assert str(tmp_path / "claude") in str(caught.value)
 
     with_claude(body, started=False, cli=tmp_path / "claude")
+
+
+def test_without_a_session_at_first_plugins_come_before_it_and_it_may_work_elsewhere(
+    with_claude: Play, make_plugin: Make, make_marketplace: Make, tmp_path: Path
+) -> None:
+    market = make_marketplace(tmp_path / "market", "demo")
+    make_plugin(market / "demo", {"commands/greet.md": "Greet $ARGUMENTS.\n"})
+    (tmp_path / "other").mkdir()
+
+    async def body(run: Any) -> None:
+        with pytest.raises(InvalidStateError, match=r"open\(\) one first"):
+            await run.claude.prompt("hello")
+        assert (await run.claude.plugins.install("demo", marketplace=market)).status == "loaded"
+        assert run.journal.events(MessageReceived) == []
+        session = await run.claude.open(cwd=tmp_path / "other")
+        assert run.claude.session is session
+        turn = await run.claude.run_command("/demo:greet", "Ann", within=30)
+        assert "Greet Ann." in turn.expansion.text
+        assert run.journal.events(ProcessStarted)[-1].cwd == str(tmp_path / "other")
+
+    with_claude(body, opens=False)
 
 
 def test_calls_before_start_and_wrong_options_say_what_to_do(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -104,6 +105,22 @@ def test_a_file_that_is_left_in_the_home_is_a_leak(with_claude: Play) -> None:
             await run.claude.session.fresh()
 
     with_claude(body, permission_mode="bypassPermissions")
+
+
+def test_a_folder_that_goes_while_a_home_is_looked_at_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "list.lock").mkdir()
+    (tmp_path / "list").write_text("1")
+    scandir = os.scandir
+
+    def going(folder: str) -> Any:
+        if str(folder).endswith(".lock"):
+            Path(folder).rmdir()
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", going)
+    assert set(HomeState.of(tmp_path).files) == {"list"}
 
 
 def test_files_of_a_home_are_compared_by_what_is_in_them(tmp_path: Path) -> None:

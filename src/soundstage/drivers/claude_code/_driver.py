@@ -44,7 +44,7 @@ class ClaudeCode(Daemon):
     """The real Claude Code CLI, with its model scripted and everything else real.
 
     It runs in a home that is thrown away, with an environment built from nothing, and with every way out
-    refused and recorded. `start` opens a session; `open` opens more of them in the same home.
+    refused and recorded. `start` opens a session, unless told otherwise; `open` opens more of them in the same home.
 
     Args:
         journal: where its events go.
@@ -58,6 +58,8 @@ class ClaudeCode(Daemon):
         isolation: how far it is kept apart.
         grace: seconds that it gets after its input has ended, and again after SIGTERM.
         transcripts: a folder that gets a copy of each session's transcript at its end.
+        opens: whether `start` opens a session. Without it plugins can be installed first, and the first `open` has
+            them from its beginning.
         name: how messages and the journal call it.
         options: of the session; see `SessionOptions`.
 
@@ -89,6 +91,7 @@ class ClaudeCode(Daemon):
         isolation: AnyIsolation = Isolation.PROCESS,
         grace: float = GRACE,
         transcripts: Path | str | None = None,
+        opens: bool = True,
         name: str = "claude-code",
         **options: Any,
     ) -> None:
@@ -108,6 +111,7 @@ class ClaudeCode(Daemon):
         self._ids = ids if ids is not None else IdSource()
         self._grace = grace
         self._transcripts = Path(transcripts) if transcripts is not None else None
+        self._opens = opens
 
     @property
     def home(self) -> Path:
@@ -116,18 +120,21 @@ class ClaudeCode(Daemon):
 
     @property
     def session(self) -> ClaudeSession:
-        """The session that `start` has opened."""
+        """The first session; `start` has opened it."""
         if not self.sessions:
-            raise InvalidStateError(f"{self.name} has no session", hint="start it first")
+            hint = "start it first" if self._opens else "open() one first"
+            raise InvalidStateError(f"{self.name} has no session", hint=hint)
         return self.sessions[0]
 
     async def _start(self) -> None:
         self._cli = find_cli(self._wanted_cli)
         refuse_stray_memories(self._folder())
+        self._sandbox.needs(self._cli)
         await self._sandbox.open()
         try:
             (self._sandbox.home / ".claude.json").write_text(configuration())
-            await self.open()
+            if self._opens:
+                await self.open()
         except BaseException:
             await self._sandbox.close()
             raise
@@ -138,8 +145,12 @@ class ClaudeCode(Daemon):
             for session in self.sessions:
                 last.push_async_callback(session.end)
 
-    async def open(self, **changes: Any) -> ClaudeSession:
-        """Open a session in the same home and workspace, with some options changed: `resume=`, `model=`...
+    async def open(self, *, cwd: Path | None = None, **changes: Any) -> ClaudeSession:
+        """Open a session in the same home, with some options changed: `resume=`, `model=`...
+
+        Args:
+            cwd: the folder that it works in; the workspace unless given.
+            changes: options that are not those of the driver.
 
         Raises:
             ScriptError: for an option that does not exist.
@@ -149,41 +160,46 @@ class ClaudeCode(Daemon):
         first = not self.sessions
         base = self.options if first else session_options(self.options, {"session_id": ""})
         options = session_options(base, changes)
-        self._sandbox.needs(self._cli, *files_of(options))
+        folder = self._folder(cwd)
+        refuse_stray_memories(folder)
+        self._sandbox.needs(*files_of(options))
         earlier = options.resume if not options.fork else ""
         session = ClaudeSession(
             self.journal,
             self._cli,
             options,
             session_id=earlier or options.session_id or self._ids.uuid(),
-            cwd=self._folder(),
+            cwd=folder,
             environment=self._environment(options),
             source=self.name if first else f"{self.name}-{len(self.sessions) + 1}",
             scratch=self._sandbox.root,
             room=self._sandbox.room,
             grace=self._grace,
             home=self.home,
+            unseen=self._sandbox.unseen(),
             keep=self._transcripts,
         )
         self.sessions.append(session)
         await session.start()
         return session
 
-    def _one_command(self) -> Cli:
-        """The CLI for commands such as `claude plugin list`."""
+    def _one_command(self, cwd: Path | None = None) -> Cli:
+        """The CLI for commands such as `claude plugin list`, in the workspace or another folder."""
         if self._cli is None:
             raise InvalidStateError(f"{self.name} is {self.status.value}", hint="start it first")
         return Cli(
             self._cli,
             self.journal,
             source=self.name,
-            cwd=self._folder(),
+            cwd=self._folder(cwd),
             environment=self._environment(self.options),
             room=self._sandbox.room,
         )
 
-    def _folder(self) -> Path:
-        return (self._workspace if isinstance(self._workspace, Path) else self._workspace.root).resolve()
+    def _folder(self, cwd: Path | None = None) -> Path:
+        """Where it works: a folder, or the workspace."""
+        workspace = self._workspace if isinstance(self._workspace, Path) else self._workspace.root
+        return (cwd or workspace).resolve()
 
     def _environment(self, options: SessionOptions) -> dict[str, str]:
         url = self._server if isinstance(self._server, str) else self._server.anthropic_url

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,12 +28,18 @@ class HomeState(NamedTuple):
     def of(cls, home: Path) -> HomeState:
         """The files that are there now, without those that the CLI writes for each conversation."""
         found: dict[str, str] = {}
-        for path in sorted(home.rglob("*")):
+        for path in sorted(_files(home)):
             name = path.relative_to(home).as_posix()
             if not _CHURN.match(name) and path.is_file():
                 with contextlib.suppress(FileNotFoundError):  # the CLI removes files of its own meanwhile
                     found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         return cls(found)
+
+
+def _files(home: Path) -> Iterator[Path]:
+    """All files; a folder that goes meanwhile, such as a lock of the CLI, has none."""
+    for folder, _, names in os.walk(home):
+        yield from (Path(folder, name) for name in names)
 
 
 def changed(before: HomeState | None, after: HomeState) -> tuple[str, ...]:

@@ -31,33 +31,38 @@ class Hooks:
     """
 
     def __init__(
-        self, cli: Callable[[], Cli], plugins: Plugins, options: SessionOptions, home: Callable[[], Path]
+        self,
+        cli: Callable[[Path | None], Cli],
+        plugins: Plugins,
+        options: SessionOptions,
+        home: Callable[[], Path],
     ) -> None:
         self._cli = cli
         self._plugins = plugins
         self._options = options
         self._home = home
 
-    async def list(self, name: str = "") -> tuple[PluginHook, ...]:
+    async def list(self, name: str = "", *, cwd: Path | None = None) -> tuple[PluginHook, ...]:
         """The hooks of settings, of enabled plugins and of the session's plugin folders.
 
         Args:
             name: only those of an event, `PreToolUse`, or of an event and matcher, `PreToolUse:Bash`.
+            cwd: the project whose settings count; the workspace unless given.
         """
         sources = self._options.setting_sources
-        found = [hook for settings in self._settings() for hook in settings_hooks(settings)]
+        found = [hook for settings in self._settings(cwd) for hook in settings_hooks(settings)]
         folders = self._options.plugin_dirs
         if sources is None or "user" in sources:
-            found += await self._plugins.hooks(*folders)
+            found += await self._plugins.hooks(*folders, cwd=cwd)
         else:
             found += [hook for folder in folders for hook in (await self._plugins.validate(folder)).hooks]
         return tuple(hook for hook in found if name in ("", hook.event, hook.name))
 
-    def _settings(self) -> Sequence[Mapping[str, Any]]:
+    def _settings(self, cwd: Path | None) -> Sequence[Mapping[str, Any]]:
         """The settings that count, in the order of the CLI's levels."""
         sources = self._options.setting_sources
         counted = _ALL_SOURCES if sources is None else sources
-        project = self._cli().cwd / ".claude"
+        project = self._cli(cwd).cwd / ".claude"
         files = {
             "user": self._home() / ".claude/settings.json",
             "project": project / "settings.json",
@@ -72,7 +77,12 @@ class Hooks:
         return found
 
     async def run(
-        self, hook: PluginHook, payload: Mapping[str, Any] | None = None, *, within: float | None = None
+        self,
+        hook: PluginHook,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        cwd: Path | None = None,
+        within: float | None = None,
     ) -> HookRun:
         """Run a hook as the CLI would, with a payload of the test.
 
@@ -80,6 +90,7 @@ class Hooks:
             hook: one of `list`, or one made by hand.
             payload: what the event adds to its input: `tool_name` and `tool_input` for `PreToolUse`, `prompt`
                 for `UserPromptSubmit`; see https://code.claude.com/docs/en/hooks
+            cwd: the project that it runs in; the workspace unless given.
             within: seconds; the hook's own limit unless given. A hook that takes longer is cancelled, as the
                 CLI does it, and then it does not block.
 
@@ -93,7 +104,7 @@ class Hooks:
                 seen=f"type {hook.type}",
                 hint="let the agent do what it is for; the model is asked what it says",
             )
-        cli = self._cli()
+        cli = self._cli(cwd)
         common = {
             "session_id": "00000000-0000-4000-8000-000000000000",
             "transcript_path": str(self._home() / ".claude/projects/none.jsonl"),
@@ -133,7 +144,7 @@ class Hooks:
         Args:
             name: only those of an event, or of an event and matcher.
         """
-        fired = self._cli().journal.events(HookFired)
+        fired = self._cli(None).journal.events(HookFired)
         return tuple(hook for hook in fired if name in ("", hook.event, hook.hook))
 
 

@@ -30,6 +30,7 @@ from soundstage.drivers.claude_code._plugin_types import (
     PluginHook,
     Validation,
 )
+from soundstage.errors import EnvironmentProblem
 from soundstage.match import preview
 
 _HINTS: Final[dict[str, str]] = {
@@ -53,7 +54,7 @@ class Plugins:
             assert plugin.status == "loaded", plugin.defects
     """
 
-    def __init__(self, cli: Callable[[], Cli], needs: Callable[[Path], None]) -> None:
+    def __init__(self, cli: Callable[[Path | None], Cli], needs: Callable[[Path], None]) -> None:
         self._cli = cli
         self._needs = needs  # says that programs have to read a folder, which a container would not show them
 
@@ -64,7 +65,16 @@ class Plugins:
             PluginError: if there is none, or its manifest is invalid.
         """
         wanted = await self._add(folder)
-        return next(item for item in await self.marketplaces() if item.path == wanted)
+        known = await self.marketplaces()
+        found = next((item for item in known if item.path == wanted), None)
+        if found is None:
+            raise EnvironmentProblem(
+                "the CLI has taken a marketplace and does not list it",
+                expected=f"{wanted} in `claude plugin marketplace list`",
+                seen=", ".join(item.path for item in known) or "no marketplace at all",
+                hint="in a container: the folder has to be visible there, at the same path",
+            )
+        return found
 
     async def _add(self, folder: Path | str) -> str:
         wanted = _full(folder)
@@ -162,9 +172,13 @@ class Plugins:
         await self._manage(action, plugin, action, plugin, "--json")
         return await self.status(plugin)
 
-    async def list(self) -> tuple[Plugin, ...]:
-        """The installed plugins, with the reasons why parts of them do not load."""
-        return decode.plugins((await self._run("list", "--json")).json())
+    async def list(self, *, cwd: Path | None = None) -> tuple[Plugin, ...]:
+        """The installed plugins, with the reasons why parts of them do not load.
+
+        Args:
+            cwd: the project whose settings count; the workspace unless given.
+        """
+        return decode.plugins((await self._run("list", "--json", cwd=cwd)).json())
 
     async def status(self, plugin: str) -> Plugin:
         """One installed plugin.
@@ -196,9 +210,9 @@ class Plugins:
         output = await self._run("validate", _full(folder), "--json")
         return decode.validation(output.json())
 
-    async def hooks(self, *folders: Path | str) -> tuple[PluginHook, ...]:
-        """The hooks that would run: of all enabled plugins, and of plugins in `folders`."""
-        enabled = [plugin.folder for plugin in await self.list() if plugin.enabled]
+    async def hooks(self, *folders: Path | str, cwd: Path | None = None) -> tuple[PluginHook, ...]:
+        """The hooks that would run: of all plugins that are enabled (in the project `cwd`), and of `folders`."""
+        enabled = [plugin.folder for plugin in await self.list(cwd=cwd) if plugin.enabled]
         found: list[PluginHook] = []
         for folder in dict.fromkeys([*enabled, *map(str, folders)]):
             found += (await self._checked(folder)).hooks
@@ -218,11 +232,11 @@ class Plugins:
             raise PluginError(named, plugin, preview(message, 600), hint=_HINTS.get(named, ""))
         return dict(answer)
 
-    async def _run(self, *arguments: str) -> Output:
-        return await self._cli().run(["plugin", *arguments])
+    async def _run(self, *arguments: str, cwd: Path | None = None) -> Output:
+        return await self._cli(cwd).run(["plugin", *arguments])
 
     def _tell(self, action: str, plugin: str, *, ok: bool, message: str, code: str = "") -> None:
-        cli = self._cli()
+        cli = self._cli(None)
         event = PluginManaged(action=action, plugin=plugin, ok=ok, message=message, code=code)
         cli.journal.append(event, source=cli.source)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,12 +54,21 @@ class ClaudeSession(Talk):
 
     Args:
         home: the throw-away home, where the transcript is.
+        unseen: tells which folders have become needed that it does not see.
         keep: a folder that gets a copy of the transcript when the session ends.
     """
 
-    def __init__(self, *args: Any, home: Path, keep: Path | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        home: Path,
+        unseen: Callable[[], tuple[Path, ...]] = tuple,
+        keep: Path | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(*args, **options)
         self._home = home
+        self._unseen = unseen
         if self.options.resume:
             self._cost = cost_so_far(home, self.options.resume)
         self._keep = keep
@@ -107,7 +117,16 @@ class ClaudeSession(Talk):
         """Load what has been installed, enabled or changed since the session began; the commands there are now.
 
         What cannot be loaded is left out; `claude.plugins.list()` says why.
+
+        Raises:
+            InvalidStateError: if it runs in a container that does not have the folders of these plugins.
         """
+        if unseen := self._unseen():
+            raise InvalidStateError(
+                "the session's container does not have these folders, and none can be added while it runs",
+                seen="\n".join(map(str, unseen)),
+                hint="add marketplaces before the session is opened (ClaudeCode(opens=False)), or open another one",
+            )
         answer = await self.control("reload_plugins", within=within)
         return slash_commands(answer.get("commands") or ())
 
