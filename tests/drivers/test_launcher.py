@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import signal
 import socket
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from soundstage.drivers._launcher import LENGTH
 from soundstage.drivers._process import LAUNCHER
 
 
@@ -30,8 +31,17 @@ def launch(
     )
     theirs.close()
     job = {"argv": argv, "cwd": "/", "env": {"PATH": os.defpath}, "scratch": str(scratch)}
-    ours.sendall(json.dumps(job).encode() + b"\n")
-    return process, ours, json.loads(ours.recv(4096))
+    data = marshal.dumps(job)
+    ours.sendall(len(data).to_bytes(LENGTH, "little") + data)
+    return process, ours, said(ours)
+
+
+def said(control: socket.socket) -> dict[str, Any]:
+    """What the launcher says next."""
+    with control.makefile("rb") as stream:
+        size = int.from_bytes(stream.read(LENGTH), "little")
+        report: dict[str, Any] = marshal.loads(stream.read(size))
+    return report
 
 
 def test_when_the_harness_is_gone_the_program_and_its_folder_go_too(
@@ -50,7 +60,7 @@ def test_while_the_harness_listens_the_folder_is_its_own_business(tmp_path: Path
     process, control, _ = launch(["sleep", "1000"], tmp_path)
     with control:
         control.shutdown(socket.SHUT_WR)
-        assert json.loads(control.recv(4096)) == {"exited": -signal.SIGKILL, "left": []}
+        assert said(control) == {"exited": -signal.SIGKILL, "left": []}
         assert process.wait() == 0
     assert tmp_path.exists()
 
@@ -59,7 +69,7 @@ def test_a_signal_reaches_the_program(tmp_path: Path) -> None:
     process, control, _ = launch(["sleep", "1000"], tmp_path)
     with control:
         control.send(bytes([signal.SIGINT]))
-        assert json.loads(control.recv(4096)) == {"exited": -signal.SIGINT, "left": []}
+        assert said(control) == {"exited": -signal.SIGINT, "left": []}
         assert process.wait() == 0
 
 
@@ -71,7 +81,7 @@ def test_a_signal_that_the_harness_ignores_in_the_background_reaches_the_program
     process, control, _ = launch(["sleep", "1000"], tmp_path, preexec_fn=ignore)
     with control:
         control.send(bytes([number]))
-        assert json.loads(control.recv(4096)) == {"exited": -number, "left": []}
+        assert said(control) == {"exited": -number, "left": []}
         assert process.wait() == 0
 
 

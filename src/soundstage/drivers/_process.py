@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
+import marshal
 import os
 import signal
 import socket
@@ -25,6 +25,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from soundstage.drivers._launcher import LENGTH
 from soundstage.drivers._lines import LineSplitter
 from soundstage.drivers._room import Launch, Room
 from soundstage.errors import AppError, EnvironmentProblem, HarnessError, InvalidStateError
@@ -164,14 +165,15 @@ class Process:
     async def _hand_over(self, reports: asyncio.StreamReader, launch: Launch) -> None:
         assert self._connection is not None
         job = {
-            "argv": launch.argv,
+            "argv": tuple(map(str, launch.argv)),  # plain ones: marshal knows no others
             "cwd": str(launch.cwd),
-            "env": launch.environment,
+            "env": {str(name): str(value) for name, value in launch.environment.items()},
             "scratch": str(self._scratch or ""),
             "terminal": self.on_terminal,
-            "namespaces": launch.handles,
+            "namespaces": tuple(launch.handles),
         }
-        self._connection.write(json.dumps(job).encode() + b"\n")
+        data = marshal.dumps(job)
+        self._connection.write(len(data).to_bytes(LENGTH, "little") + data)
         report = await _report(reports)
         if "started" not in report:
             raise EnvironmentProblem(
@@ -338,7 +340,11 @@ class Process:
 
 
 async def _report(reports: asyncio.StreamReader) -> dict[str, Any]:
-    """The launcher's next line; empty if it is gone."""
-    line = await reports.readline()
-    report: dict[str, Any] = json.loads(line) if line else {}
+    """What the launcher says next; empty if it is gone."""
+    try:
+        size = int.from_bytes(await reports.readexactly(LENGTH), "little")
+        data = await reports.readexactly(size)
+    except asyncio.IncompleteReadError:
+        return {}
+    report: dict[str, Any] = marshal.loads(data)  # noqa: S302  (our own launcher's)
     return report
