@@ -1,12 +1,16 @@
-"""What all tests share: in CI no test may be skipped, because CI installs whatever a test needs.
+"""What all tests share.
 
-`SOUNDSTAGE_MAY_SKIP` is an expression for reasons that do not count: what CI has found out that its machine refuses.
+In CI no test may be skipped, because CI installs whatever a test needs. `SOUNDSTAGE_MAY_SKIP` is an expression for
+reasons that do not count: what CI has found out that its machine refuses.
+
+A pytest that a test starts has our plugin and no other; what it needs besides, its test names with `-p`.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -15,6 +19,18 @@ settings.register_profile("soundstage", deadline=None, derandomize=True)  # the 
 settings.load_profile("soundstage")
 
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def inner_runs_load_our_plugin_alone() -> Iterator[None]:
+    """The plugins of all packages that we have take longer to load than an inner run takes.
+
+    A fixture, because workers of xdist inherit what is set before they start, and they do need those plugins.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        patch.setenv("PYTEST_PLUGINS", "soundstage.pytest_plugin")
+        yield
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -26,6 +26,12 @@ def inner(pytester):
     return go
 
 
+def test_whoever_installs_the_package_has_the_plugin_without_naming_it(inner, monkeypatch):
+    for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_PLUGINS"):
+        monkeypatch.delenv(name)
+    inner("def test_it(script, journal): pass").assert_outcomes(passed=1)
+
+
 def test_a_passing_test_with_an_sdk_needs_nothing_but_the_fixtures(inner):
     result = inner("""
         import openai
@@ -202,6 +208,7 @@ def test_the_idle_plugin_loads_nothing_of_the_package(tmp_path):
         [
             "soundstage",
             "soundstage.pytest_plugin",
+            "soundstage.pytest_plugin._containers",
             "soundstage.pytest_plugin._schedules",
             "soundstage.pytest_plugin._snapshots",
         ]

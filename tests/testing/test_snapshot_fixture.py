@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-OPTIONS = "-p soundstage.pytest_plugin -p xdist.plugin -p no:cacheprovider"
+OPTIONS = "-p xdist.plugin -p no:cacheprovider"
 TWO = """
     def test_a(prompt_snapshot):
         prompt_snapshot("You are terse.")
@@ -16,9 +16,8 @@ TWO = """
 
 
 @pytest.fixture
-def inner(pytester, monkeypatch):
-    """Runs a test file in a pytest of its own, with two plugins alone."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+def inner(pytester):
+    """Runs a test file in a pytest of its own."""
     pytester.makeini(f"[pytest]\nfilterwarnings = error\naddopts = {OPTIONS}\n")
 
     def go(text, *options, name="test_it"):

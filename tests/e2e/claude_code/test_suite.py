@@ -29,7 +29,7 @@ INI = "[pytest]\nfilterwarnings = error\naddopts = -p no:randomly -p no:cachepro
 def test_the_suite_has_46_tests_in_six_modules():
     here = Path(__file__).parent
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-n", "0"]
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-pno:cacheprovider", "-ppytest_timeout"]
         + [str(here / module) for module in SPLIT],
         cwd=here.parents[2],
         env=os.environ,
