@@ -1,8 +1,8 @@
 """The pytest plugin: fixtures for tests of LLM applications, and failure reports that show the trace.
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
-test asks for something, so that the plugin costs next to nothing where it is not used; this file, `_snapshots` and
-`_schedules` import pytest alone, and everything else is in `_stage`.
+test asks for something, so that the plugin costs next to nothing where it is not used; this file, `_snapshots`,
+`_schedules` and `_containers` import pytest alone, and everything else is in `_stage`.
 
 How a test runs. The first fixture makes the `Stage` of the test: journal, clock, script, model. Fixtures add
 daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from soundstage.pytest_plugin import _containers
+from soundstage.pytest_plugin._containers import services_scope as services_scope
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
 from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
 
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from soundstage.otel import OtlpReceiver
     from soundstage.pytest_plugin._claude import Houses, WarmSession
     from soundstage.pytest_plugin._claude_factories import PluginFactory, ProjectFactory
-    from soundstage.pytest_plugin._claude_harness import HarnessClient
     from soundstage.pytest_plugin._stage import Stage
     from soundstage.trace import Trace
     from soundstage.wire import ModelServer
@@ -83,14 +84,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="process",
         help="How far Claude Code is kept apart in tests that do not say it themselves.",
     )
+    _containers.add_options(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known, keep the book of snapshots, and make items of schedules."""
+    """Make the markers known, and register what keeps snapshots, makes schedules and has services."""
     config.pluginmanager.register(Schedules(), "soundstage-schedules")
     config.stash[SNAPSHOTS] = SnapshotBook(config)
     config.pluginmanager.register(config.stash[SNAPSHOTS], "soundstage-snapshots")
-    for marker in (*MARKERS, MARKER):
+    config.pluginmanager.register(_containers, "soundstage-containers")
+    for marker in (*MARKERS, MARKER, _containers.MARKER):
         config.addinivalue_line("markers", marker)
 
 
@@ -272,16 +275,6 @@ def test_project(tmp_path: Path) -> Generator[ProjectFactory, None, None]:
     factory = ProjectFactory(tmp_path)
     yield factory
     factory.remove_all()
-
-
-@pytest.fixture(scope="session")
-def harness_client(tmp_path_factory: pytest.TempPathFactory) -> Generator[HarnessClient, None, None]:
-    """An MCP client of the harness: `harness_client.call_tool("create_test_project", {...})`."""
-    pytest.importorskip("mcp", reason="needs the MCP SDK: pip install 'soundstage[mcp]'")
-    from soundstage.pytest_plugin._claude_harness import HarnessClient
-
-    with HarnessClient(tmp_path_factory.mktemp("harness")) as client:
-        yield client
 
 
 @pytest.fixture

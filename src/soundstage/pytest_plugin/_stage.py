@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from soundstage.worlds.nostr import NostrRelay
 
 REAL: Final = frozenset(  # fixtures that need the machine's time
-    {"model_server", "command", "terminal", "claude_code", "discord", "nostr_relay", "otlp", "mcp_server"}
+    {
+        "model_server",
+        "command",
+        "terminal",
+        "claude_code",
+        "discord",
+        "docker_environment",
+        "nostr_relay",
+        "otlp",
+        "mcp_server",
+    }
 )
 D = TypeVar("D", bound=Daemon)
 SHOWN: Final = 200  # lines of the trace in a failure report
