@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import types
 import typing
 from typing import Any, Literal
@@ -23,9 +24,12 @@ from soundstage.journal import (
     encode_record,
     event_types,
 )
+from soundstage.journal._homes import HOMES
 
 fixed = settings(deadline=None, derandomize=True)  # the same examples in every run
 
+for home in sorted(set(HOMES.values())):  # not only those that another test happens to have loaded
+    importlib.import_module(home)
 BUILT_IN = [cls for cls in event_types().values() if cls.__module__.startswith("soundstage.")]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
