@@ -105,7 +105,7 @@ async def _drive(workspace: Path) -> str:
 
 
 def _driven_plugin() -> float:
-    """Seconds of a plugin test: install, start, run a command and a prompt, check what the model received."""
+    """Seconds of a plugin test: install and start, run a command and a prompt, check what the model received."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         text = asyncio.run(_drive_plugin(Path(folder)))
@@ -123,12 +123,13 @@ async def _drive_plugin(workspace: Path) -> str:
     script.on(user="/./").reply(ANSWER)
     journal = Journal()
     model_server = ModelServer(ScriptedModel(script), journal)
-    claude = ClaudeCode(journal, model_server, workspace)
+    claude = ClaudeCode(journal, model_server, workspace, opens=False)
     await model_server.start()
     await claude.start()
-    plugin = await claude.plugins.install("agent-loop", marketplace=PLUGINS)
-    await claude.session.reload_plugins()
-    turn = await claude.session.run_command("/agent-loop:explore", "the parser", within=WITHIN)
+    installing = claude.plugins.install("agent-loop", marketplace=PLUGINS)
+    session, plugin = await asyncio.gather(claude.open(), installing)  # neither needs the other
+    await session.reload_plugins()
+    turn = await session.run_command("/agent-loop:explore", "the parser", within=WITHIN)
     last = await claude.prompt(PROMPT, within=WITHIN)
     await claude.stop()
     await model_server.stop()
