@@ -32,6 +32,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
 }
 BROWSER = "mcp__plugin_visual-iteration_browser-tools__"
+QUICK = (
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD",
+)  # agents and hooks run pytest often; the plugins of ours cost 2 s a time
 needs_browser = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="needs Chromium: apt install chromium"
 )
@@ -43,6 +46,7 @@ def working(*plugins: str) -> pytest.MarkDecorator:
         plugin_dirs=[PLUGINS / plugin for plugin in plugins],
         permission_mode="acceptEdits",
         allowed_tools=["Bash", f"{BROWSER}*"],
+        allow=QUICK,
     )
 
 
