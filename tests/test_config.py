@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,15 @@ def test_a_file_that_cannot_be_read_is_refused(folder, monkeypatch):
 def test_a_section_that_is_no_table_is_refused(folder, text):
     write(folder, project=text)
     assert "is not a table" in refused(folder).summary
+
+
+def test_every_variable_of_ours_is_a_setting_or_known_as_none():
+    """One that is not would stop each program that finds it in its environment."""
+    project = Path(__file__).resolve().parents[1]
+    places = [project / ".ci/run", project / "tests/conftest.py"]
+    places += [path for folder in ("src", "containers", "tools") for path in (project / folder).rglob("*.*")]
+    texts = [path.read_text() for path in places if path.suffix in ("", ".py", ".sh", ".yaml")]
+    used = {name for text in texts for name in re.findall(r"SOUNDSTAGE_[A-Z_]+[A-Z]", text)}
+    assert used >= {"SOUNDSTAGE_COMMAND", "SOUNDSTAGE_MAY_SKIP", "SOUNDSTAGE_TOKEN"}
+    values = dict.fromkeys(used - {"SOUNDSTAGE_PORT", "SOUNDSTAGE_SEED"}, "x")
+    assert load_settings(project, values | {"SOUNDSTAGE_PORT": "1", "SOUNDSTAGE_SEED": "2"}).port == 1
