@@ -32,7 +32,9 @@ _HALF: Final = 1024 * 1024  # bytes that are kept of the beginning and of the en
 _PIECE: Final = 65536
 _PATIENCE: Final = 2.0  # seconds for the rest of an output when all that we know of is gone
 _SWEEPS: Final = 8  # a process may be forking while we look
-_LOOKS: Final = 200  # at a process between two programs, a millisecond apart
+_UNSETTLED: Final = (
+    0.2  # seconds, at most, for processes between two programs; no event tells when they are through
+)
 _numbers = itertools.count(1)
 
 
@@ -153,20 +155,20 @@ class Command:
 
 def _marked(mark: bytes) -> Iterator[int]:
     """Processes that run with this variable; none where the system does not show it."""
+    until = time.monotonic() + _UNSETTLED
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in _variables(entry):
+            if mark in _variables(entry, until):
                 yield int(entry.name)
         except OSError:  # gone, or another user's
             continue
 
 
-def _variables(entry: Path) -> list[bytes]:
-    for _ in range(_LOOKS):
-        shown = (entry / "environ").read_bytes()
-        if len(shown) == _size_of_variables(entry):
-            break
+def _variables(entry: Path, until: float) -> list[bytes]:
+    shown = (entry / "environ").read_bytes()
+    while len(shown) != _size_of_variables(entry) and time.monotonic() < until:
         time.sleep(0.001)
+        shown = (entry / "environ").read_bytes()
     return shown.split(b"\0")
 
 
