@@ -11,6 +11,7 @@ import pytest
 
 from e2e.claude_code.kit import PLUGINS
 from soundstage.drivers.claude_code import bundled_cli
+from soundstage.errors import InvalidStateError
 
 needs_claude = pytest.mark.skipif(
     bundled_cli() is None, reason="needs the Claude Code CLI: pip install 'soundstage[claude]'"
@@ -223,3 +224,20 @@ def test_an_asynchronous_test_is_told_to_use_the_driver(inner):
     """)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*`test_session` is for synchronous tests*"])
+
+
+@needs_claude
+def test_a_session_that_cannot_see_a_plugin_is_opened_again_unless_the_conversation_has_begun(
+    test_session, plugin_installed, script
+):
+    """As in a container, to which nothing can be added while it runs."""
+    test_session.session._unseen = lambda: (PLUGINS,)
+    first = test_session.session.pid
+    plugin_installed("epti", marketplace=PLUGINS)
+    assert test_session.session.pid != first
+    assert "epti:implement" in {found.name for found in test_session.call(test_session.session.commands())}
+    script.queue("hello")
+    assert test_session.prompt("hello").text == "hello"
+    test_session.session._unseen = lambda: (PLUGINS,)
+    with pytest.raises(InvalidStateError, match="none can be added"):
+        plugin_installed("agent-loop")
