@@ -165,9 +165,9 @@ def over_http(command: list[str], tmp_path: Path) -> Callable[..., AbstractAsync
     return serve
 
 
-def processes_in(folder: Path) -> list[str]:
-    """The programs that run with a folder in their environment."""
-    found = []
+def processes_in(folder: Path) -> dict[str, int]:
+    """The programs that run with a folder in their environment, and their process ids."""
+    found = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             environment = (entry / "environ").read_bytes()
@@ -175,10 +175,10 @@ def processes_in(folder: Path) -> list[str]:
         except OSError:
             continue
         if f"HOME={folder}".encode() in environment:
-            found.append(name)
+            found[name] = int(entry.name)
     return found
 
 
 @pytest.fixture
-def running() -> Callable[[Path], list[str]]:
+def running() -> Callable[[Path], dict[str, int]]:
     return processes_in

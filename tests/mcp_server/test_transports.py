@@ -26,7 +26,7 @@ def test_a_client_over_stdio_has_all_tools_and_leaves_nothing(
             assert "claude" in running(tmp_path / "tmp")
 
     asyncio.run(main())
-    assert running(tmp_path / "tmp") == []
+    assert running(tmp_path / "tmp") == {}
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -55,7 +55,7 @@ def test_a_server_over_stdio_heeds_signals_too(
         assert "claude" in running(tmp_path)
         server.send_signal(number)
         assert server.wait(timeout=30) == 0
-    assert running(tmp_path) == []
+    assert running(tmp_path) == {}
     assert not list(tmp_path.glob("soundstage-*"))
 
 

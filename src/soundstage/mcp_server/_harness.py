@@ -11,8 +11,10 @@ Nothing is started before a tool needs it: a client that only asserts starts no 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Final
 
 from soundstage.clock import IdSource, SystemClock
 from soundstage.drivers import McpProcess
@@ -26,6 +28,10 @@ from soundstage.mcp_server._stubs import Declared, Stubs, declared_servers
 from soundstage.wire import ModelServer
 from soundstage.worlds import Workspace
 from soundstage.worlds.projects import reset_projects
+
+POLITE: Final = (
+    0.5  # seconds that sessions get to end by themselves: clients over stdio wait four for all of it
+)
 
 
 class HostUnavailable(EnvironmentProblem):
@@ -67,6 +73,7 @@ class Harness:
         self.answers: dict[str, Answer] = {}
         self._cli = cli
         self._lock = asyncio.Lock()
+        self._closing = asyncio.Lock()
         self._claude: ClaudeCode | None = None
         self._desk: Workspace | None = None
         self._system = AsyncExitStack()
@@ -168,10 +175,13 @@ class Harness:
         return await conversation.session.end()
 
     async def end_all(self) -> None:
-        """End all conversations, and forget what they have said."""
-        for conversation in list(self.conversations.values()):
-            await self.end(conversation)
+        """End all conversations, at the same time, and forget what they have said."""
+        ending = [self.end(conversation) for conversation in self.conversations.values()]
+        ended = await asyncio.gather(*ending, return_exceptions=True)
         self.answers.clear()
+        for problem in ended:
+            if isinstance(problem, BaseException):
+                raise problem
 
     def transcripts(self, session_id: str) -> list[Path]:
         """The CLI's own transcripts of a conversation."""
@@ -256,10 +266,15 @@ class Harness:
             await system.aclose()
 
     async def close(self) -> None:
-        """End everything. What has been generated and captured stays."""
-        self._peers.discard(self)
-        await self.end_all()
-        await self.end_system()
+        """End everything. What has been generated and captured stays. Who calls it again waits for the first."""
+        async with self._closing:
+            try:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(POLITE):
+                        await self.end_all()
+            finally:
+                await self.end_system()
+                self._peers.discard(self)
 
     def note_failure(self, tool: str, error: BaseException) -> None:
         """Put on record that a tool has failed."""
