@@ -61,13 +61,17 @@ def test_what_is_between_two_programs_when_it_is_looked_for_is_found(tmp_path):
     (tmp_path / "again").chmod(0o755)
     for _ in range(20):
         done = shell(tmp_path, "setsid ./again >&- 2>&- & echo $!").run(60)
-        assert is_gone(done.output)
+        try:
+            assert is_gone(done.output)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(done.output), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_what_is_left_in_the_background_ends_with_the_command(tmp_path, monkeypatch, seen):
     if not seen:  # a system that does not show environments
-        monkeypatch.setattr(_command, "_marked", lambda mark: iter(()))
+        monkeypatch.setattr(_command, "_marked", lambda mark, since: iter(()))
     done = shell(tmp_path, "sleep 600 & echo $!").run(60)
     assert done.code == 0
     assert is_gone(done.output)

@@ -5,9 +5,9 @@ thread, kills the group. When the leader has exited by itself the rest of its gr
 command leaves in the background does not outlive it. The leader is reaped only after that, so that the number
 of the group cannot belong to anybody else meanwhile. A process that has left the group is found by a variable
 in its environment, where the system shows it (/proc); one that is just turning into another program shows no
-environment for a moment, and is looked at again. Then nothing holds the pipes open any more, and the
-threads that read them come to their end. A process that has left the group and emptied its environment is not
-found; it is not waited for either.
+environment for a moment, and is looked at again. Processes older than the command are nobody that it has
+started. Then nothing holds the pipes open any more, and the threads that read them come to their end. A process
+that has left the group and emptied its environment is not found; it is not waited for either.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from soundstage.journal._secrets import SECRET_NAME
+from soundstage.lifecycle import started_at
 
 MARK: Final = "SOUNDSTAGE_COMMAND"
 _HALF: Final = 1024 * 1024  # bytes that are kept of the beginning and of the end of an output
 _PIECE: Final = 65536
 _PATIENCE: Final = 2.0  # seconds for the rest of an output when all that we know of is gone
 _SWEEPS: Final = 8  # a process may be forking while we look
-_UNSETTLED: Final = (
-    0.2  # seconds, at most, for processes between two programs; no event tells when they are through
+_BETWEEN: Final = (
+    2.0  # seconds, at most, that a process is between two programs; no event tells when it is through
 )
 _numbers = itertools.count(1)
 
@@ -127,8 +128,9 @@ class Command:
         with self._lock:
             _kill_group(process.pid)
             self._process = None
+            since = started_at(process.pid)
             code = process.wait()
-        self._sweep()
+        self._sweep(since)
         return code
 
     def stop(self) -> None:
@@ -142,10 +144,10 @@ class Command:
         self._expired = True
         self.stop()
 
-    def _sweep(self) -> None:
+    def _sweep(self, since: int) -> None:
         """Kill what has left the process group."""
         for _ in range(_SWEEPS):
-            found = list(_marked(f"{MARK}={self._mark}".encode()))
+            found = list(_marked(f"{MARK}={self._mark}".encode(), since))
             if not found:
                 return
             for pid in found:
@@ -153,18 +155,21 @@ class Command:
                     os.kill(pid, signal.SIGKILL)
 
 
-def _marked(mark: bytes) -> Iterator[int]:
-    """Processes that run with this variable; none where the system does not show it."""
-    until = time.monotonic() + _UNSETTLED
+def _marked(mark: bytes, since: int) -> Iterator[int]:
+    """Processes that run with this variable and started at a time, or later; none where the system does not show it."""
+    if not since:
+        return
+    tells = _size_of_variables(Path("/proc/self")) > 0  # kernels of another make may not
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in _variables(entry, until):
+            if started_at(int(entry.name)) >= since and mark in _variables(entry, _BETWEEN if tells else 0.0):
                 yield int(entry.name)
         except OSError:  # gone, or another user's
             continue
 
 
-def _variables(entry: Path, until: float) -> list[bytes]:
+def _variables(entry: Path, within: float) -> list[bytes]:
+    until = time.monotonic() + within
     shown = (entry / "environ").read_bytes()
     while len(shown) != _size_of_variables(entry) and time.monotonic() < until:
         time.sleep(0.001)
