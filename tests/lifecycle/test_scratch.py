@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from soundstage.lifecycle import ScratchFolder
-from soundstage.lifecycle._scratch import started_at, sweep
+from soundstage.lifecycle import ScratchFolder, started_at
+from soundstage.lifecycle._scratch import sweep
 
 OWNER = """
 import os, subprocess, sys

@@ -1,7 +1,8 @@
 """Things that start, run and stop: daemons, the supervisor that owns them, and folders that go with a run."""
 
 from soundstage.lifecycle._daemon import Daemon, Status, TaskDaemon
-from soundstage.lifecycle._scratch import ScratchFolder, owner_is_dead, remove_tree, started_at
+from soundstage.lifecycle._processes import owner_is_dead, started_at, variables_of
+from soundstage.lifecycle._scratch import ScratchFolder, remove_tree
 from soundstage.lifecycle._supervisor import Supervisor
 from soundstage.lifecycle._thread import LoopThread
 
@@ -15,4 +16,5 @@ __all__ = [
     "owner_is_dead",
     "remove_tree",
     "started_at",
+    "variables_of",
 ]

@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import Final, Self
 
 from soundstage.errors import EnvironmentProblem
+from soundstage.lifecycle._processes import PROC, owner_is_dead, started_at, variables_of
 
 _NAME: Final = re.compile(r"soundstage-(?P<pid>\d+)-(?P<start>\d+)-\w+")
 TRIES: Final = 3  # times that a folder is removed, should somebody be writing to it meanwhile
 _ENDING: Final = 10.0  # seconds that the kernel may take to end what has been killed
-_PROC: Final = Path("/proc")
 _swept: set[Path] = set()
 
 
@@ -104,14 +104,6 @@ def _unlock(root: Path) -> None:
             Path(folder).chmod(stat.S_IRWXU)
 
 
-def started_at(pid: int) -> int:
-    """When a process started, in the ticks of the system; 0 if it is gone, or the system does not say."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        # Field 22 of proc(5); those after the name, which is in brackets and may hold anything, begin with 3.
-        return int((_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[19])
-    return 0
-
-
 def sweep(parent: Path) -> list[Path]:
     """Remove the folders of owners that are dead, with all processes in them. Returns those that it removed."""
     removed = []
@@ -120,19 +112,6 @@ def sweep(parent: Path) -> list[Path]:
         if found and owner_is_dead(int(found["pid"]), int(found["start"])) and _removed(path):
             removed.append(path)
     return removed
-
-
-def owner_is_dead(pid: int, start: int) -> bool:
-    """Whether the process that had this id, and started then, is gone."""
-    if start:
-        return started_at(pid) != start
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
-    return False
 
 
 def _removed(path: Path) -> bool:
@@ -172,7 +151,7 @@ def _end_processes_in(path: Path) -> None:
 
 def _processes_in(path: Path, held: contextlib.ExitStack) -> Iterator[int]:
     """Handles of the processes that were started in a folder; none where the system has no such handles."""
-    for entry in _PROC.glob("[0-9]*") if hasattr(os, "pidfd_open") else ():
+    for entry in PROC.glob("[0-9]*") if hasattr(os, "pidfd_open") else ():
         with contextlib.suppress(OSError):
             handle = os.pidfd_open(int(entry.name))  # first, so that the number cannot become another's
             held.callback(os.close, handle)
@@ -183,7 +162,7 @@ def _processes_in(path: Path, held: contextlib.ExitStack) -> Iterator[int]:
 def _is_in(entry: Path, path: Path) -> bool:
     inside = os.fsencode(path) + b"/"
     with contextlib.suppress(OSError):
-        if any(inside in variable + b"/" for variable in (entry / "environ").read_bytes().split(b"\0")):
+        if any(inside in variable + b"/" for variable in variables_of(int(entry.name))):
             return True
     with contextlib.suppress(OSError):
         return (entry / "cwd").readlink().is_relative_to(path)

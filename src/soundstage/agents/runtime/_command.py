@@ -19,23 +19,19 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from soundstage.journal._secrets import SECRET_NAME
-from soundstage.lifecycle import started_at
+from soundstage.lifecycle import started_at, variables_of
 
 MARK: Final = "SOUNDSTAGE_COMMAND"
 _HALF: Final = 1024 * 1024  # bytes that are kept of the beginning and of the end of an output
 _PIECE: Final = 65536
 _PATIENCE: Final = 2.0  # seconds for the rest of an output when all that we know of is gone
 _SWEEPS: Final = 8  # a process may be forking while we look
-_BETWEEN: Final = (
-    2.0  # seconds, at most, that a process is between two programs; no event tells when it is through
-)
 _numbers = itertools.count(1)
 
 
@@ -157,35 +153,13 @@ class Command:
 
 def _marked(mark: bytes, since: int) -> Iterator[int]:
     """Processes that run with this variable and started at a time, or later; none where the system does not show it."""
-    if not since:
-        return
-    tells = _size_of_variables(Path("/proc/self")) > 0  # kernels of another make may not
-    for entry in Path("/proc").glob("[0-9]*"):
+    for entry in Path("/proc").glob("[0-9]*") if since else ():
+        pid = int(entry.name)
         try:
-            if started_at(int(entry.name)) >= since and mark in _variables(entry, _BETWEEN if tells else 0.0):
-                yield int(entry.name)
+            if started_at(pid) >= since and mark in variables_of(pid):
+                yield pid
         except OSError:  # gone, or another user's
             continue
-
-
-def _variables(entry: Path, within: float) -> list[bytes]:
-    until = time.monotonic() + within
-    shown = (entry / "environ").read_bytes()
-    while len(shown) != _size_of_variables(entry) and time.monotonic() < until:
-        time.sleep(0.001)
-        shown = (entry / "environ").read_bytes()
-    return shown.split(b"\0")
-
-
-def _size_of_variables(entry: Path) -> int:
-    """How many bytes of variables a process has; -1 while execve(2) has not yet written them to its new memory.
-
-    What was read is the whole of them only then: of a memory that has just been left, nothing or a part is shown.
-    Fields 23, 50 and 51 of stat, proc(5): threads of the kernel and zombies have no memory.
-    """
-    fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-    memory, start, end = int(fields[20]), int(fields[47]), int(fields[48])
-    return -1 if memory and not end else end - start
 
 
 def _kill_group(pid: int) -> None:
