@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -102,6 +105,29 @@ def test_processes_that_were_started_in_the_folder_are_ended_before_it_goes(pare
         kill(process)
         assert sweep(parent) == [path]
         assert held.read() == ""
+
+
+def test_a_process_that_is_between_two_programs_is_ended_too(parent):
+    (parent / "again").write_text("#!/bin/sh\nexec ./again\n")  # turns into another program all the time
+    (parent / "again").chmod(0o755)
+    more = f"""
+left = subprocess.Popen(
+    ["./again"], start_new_session=True, env={{"NOTES": str(folder.path)}}, cwd={str(parent)!r},
+    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+)
+open({str(parent / "left")!r}, "w").write(str(left.pid))
+"""
+    for _ in range(10):
+        process, path = owner(parent, more)
+        left = os.pidfd_open(int((parent / "left").read_text()))
+        try:
+            kill(process)
+            assert sweep(parent) == [path]
+            assert select.select([left], [], [], 0)[0], "it runs on"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(left, signal.SIGKILL)
+            os.close(left)
 
 
 def test_other_processes_are_left_alone(parent):

@@ -6,8 +6,13 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from soundstage.errors import EnvironmentProblem
+from soundstage.mcp_server._harness import Harness
 from soundstage.mcp_server._options import McpOptions
 from soundstage.mcp_server._serve import _Harnesses
 
@@ -34,10 +39,37 @@ def test_a_program_that_does_not_end_by_itself_is_gone_before_a_client_over_stdi
     async def main() -> None:
         async with over_stdio() as tools:
             await tools.good("start_conversation")
-            os.kill(
-                running(tmp_path / "tmp")["claude"], signal.SIGSTOP
-            )  # it hears neither its input nor SIGTERM
+            claude = running(tmp_path / "tmp")["claude"]
+            os.kill(claude, signal.SIGSTOP)  # it hears neither its input nor SIGTERM
 
     asyncio.run(main())
     assert running(tmp_path / "tmp") == {}
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_conversations_end_at_the_same_time_and_one_that_does_not_end_keeps_nothing(
+    roots: tuple[Path, Path],
+) -> None:
+    async def main() -> None:
+        both = asyncio.Barrier(2)
+        ended = []
+
+        async def end(name: str) -> int:
+            await both.wait()
+            if name == "bad":
+                raise EnvironmentProblem("bad does not end")
+            await asyncio.sleep(0)
+            ended.append(name)
+            return 0
+
+        harness = Harness(projects=roots[0], artifacts=roots[1])
+        home = (await harness.claude()).home
+        for name in ("bad", "good"):
+            talk = SimpleNamespace(id=name, session=SimpleNamespace(end=lambda name=name: end(name)))
+            harness.conversations[name] = talk  # type: ignore[assignment]
+        with pytest.raises(EnvironmentProblem, match="bad does not end"):
+            await harness.close()
+        assert ended == ["good"]
+        assert not home.exists()
+
+    asyncio.run(main())

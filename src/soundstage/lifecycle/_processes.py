@@ -57,7 +57,7 @@ def variables_of(pid: int) -> list[bytes]:
     until = time.monotonic() + (BETWEEN if _tells_sizes() else 0)
     shown = (entry / "environ").read_bytes()
     while len(shown) != _size_of_variables(entry) and time.monotonic() < until:
-        time.sleep(0.001)
+        time.sleep(0.001)  # pidfd_open(2) tells exits alone, and to be told of execve(2) one has to be root
         shown = (entry / "environ").read_bytes()
     return shown.split(b"\0")
 

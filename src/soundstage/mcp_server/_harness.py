@@ -29,9 +29,7 @@ from soundstage.wire import ModelServer
 from soundstage.worlds import Workspace
 from soundstage.worlds.projects import reset_projects
 
-POLITE: Final = (
-    0.5  # seconds that sessions get to end by themselves: clients over stdio wait four for all of it
-)
+POLITE: Final = 0.5  # seconds for sessions to end by themselves; clients over stdio wait four for everything
 
 
 class HostUnavailable(EnvironmentProblem):

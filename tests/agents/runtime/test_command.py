@@ -6,12 +6,14 @@ import contextlib
 import os
 import select
 import signal
+import subprocess
 import threading
 
 import pytest
 
 from soundstage.agents.runtime import _command
 from soundstage.agents.runtime._command import Command
+from soundstage.lifecycle import started_at
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -106,3 +108,14 @@ def test_of_a_flood_the_beginning_and_the_end_are_kept(tmp_path):
 def test_a_program_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         Command(("no-such-program",), cwd=tmp_path, environment=ENVIRONMENT).run(5)
+
+
+def test_processes_that_are_older_than_the_command_are_not_taken_for_its_own():
+    with subprocess.Popen(["sleep", "600"], env={**ENVIRONMENT, _command.MARK: "1"}) as process:
+        start = started_at(process.pid)
+        mark = f"{_command.MARK}=1".encode()
+        try:
+            assert list(_command._marked(mark, start)) == [process.pid]
+            assert list(_command._marked(mark, start + 1)) == []
+        finally:
+            process.kill()
