@@ -6,34 +6,19 @@ Both are tested on real runs of every kind, and each test is shown to be able to
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-import signal
 import socket
-import subprocess
 import sys
-import tempfile
-import threading
 import urllib.request
 
 import httpx
 import pytest
 
-from soundstage.errors import ExpectationError, NetworkForbiddenError
+from soundstage.errors import NetworkForbiddenError
 from soundstage.host import HostBuilder
 from soundstage.messages import ModelRequest, user
 from soundstage.models import LiveModel, complete
-from support.footprint import Place, changed
-from support.kinds import KINDS, Kind, perform
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A place of its own for what a run writes."""
-    made = Place(tmp_path)
-    made.enter(monkeypatch)
-    return made
-
+from support.kinds import KINDS
+from support.leaving import left_by_a_failure, left_by_an_untidy_app, left_by_two_runs, measured
 
 # nothing outside is reached
 
@@ -109,108 +94,34 @@ def told(error: BaseException) -> str:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_run_leaves_nothing_behind(name, place):
+def test_a_run_leaves_nothing_behind(name, tmp_path):
     """Libraries make some things once in a process: those are there after the first run, and no more after another."""
-    before = place.footprint()
-    perform(KINDS[name])
-    first = place.footprint()
-    assert set(changed(before, first)) <= {"threads", "open files", "warning filters"}, changed(before, first)
-    ended = perform(KINDS[name])
-    assert changed(first, place.footprint()) == {}
-    assert ended.tasks == []
+    first, second, tasks = measured(left_by_two_runs, name, tmp_path)
+    assert first.keys() <= {"threads", "open files", "warning filters"}, first
+    assert second == {}
+    assert tasks == []
 
 
 @pytest.mark.parametrize("name", ["console", "program"])
-def test_a_run_that_fails_leaves_nothing_behind(name, place):
-    async def wrong(host):
-        await host.console.send("hello")
-        await host.console.expect("good", within=20)
-        raise ExpectationError("the test is not content")
-
-    kind = KINDS[name]._replace(body=wrong)
-    with pytest.raises(ExpectationError):
-        perform(kind)
-    before = place.footprint()
-    with pytest.raises(ExpectationError):
-        perform(kind)
-    assert changed(before, place.footprint()) == {}
-
-
-def leave_a_thread(stack, _):
-    stop = threading.Event()
-    thread = threading.Thread(target=stop.wait)
-    thread.start()
-    stack += [stop.set, thread.join]
-
-
-def leave_a_process(stack, _):
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    stack += [process.communicate]
-
-
-def leave_a_folder(stack, _):
-    folder = tempfile.TemporaryDirectory(prefix="left-")
-    stack += [folder.cleanup]
-
-
-def leave_a_file(stack, place):
-    path = place.folders["current"] / "left.txt"
-    path.write_text("left")
-    stack += [path.unlink]
-
-
-def leave_a_variable(stack, _):
-    os.environ["LEFT"] = "1"
-    stack += [lambda: os.environ.pop("LEFT")]
-
-
-def leave_a_handler(stack, _):
-    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    stack += [lambda: signal.signal(signal.SIGUSR1, before)]
-
-
-def leave_an_open_file(stack, _):
-    opened = socket.socket()
-    stack += [opened.close]
-
-
-def leave_a_log_handler(stack, _):
-    handler = logging.NullHandler()
-    logging.getLogger().addHandler(handler)
-    stack += [lambda: logging.getLogger().removeHandler(handler)]
-
-
-def leave_another_folder(stack, place):
-    os.chdir(place.folders["home"])
-    stack += [lambda: os.chdir(place.folders["current"])]
+def test_a_run_that_fails_leaves_nothing_behind(name, tmp_path):
+    assert measured(left_by_a_failure, name, tmp_path) == {}
 
 
 LEFT = {
-    leave_a_thread: "threads",
-    leave_a_process: "processes",
-    leave_a_folder: "files",
-    leave_a_file: "files",
-    leave_a_variable: "environment",
-    leave_a_handler: "signal handlers",
-    leave_an_open_file: "open files",
-    leave_a_log_handler: "log handlers",
-    leave_another_folder: "current folder",
+    "a thread": "threads",
+    "a process": "processes",
+    "a folder": "files",
+    "a file": "files",
+    "a variable": "environment",
+    "a handler": "signal handlers",
+    "an open file": "open files",
+    "a log handler": "log handlers",
+    "another folder": "current folder",
 }
 
 
-@pytest.mark.parametrize("leave", LEFT, ids=lambda leave: leave.__name__)
-def test_an_app_that_leaves_something_is_noticed(leave, place):
-    after = []
-
-    async def untidy(app):
-        leave(after, place)
-        app.console.write_line("done")
-
-    kind = Kind(lambda b: b.with_console().with_app(untidy), lambda host: host.console.expect("done"))
-    before = place.footprint()
-    perform(kind)
-    found = changed(before, place.footprint())
-    for tidy in after:
-        tidy()
-    assert LEFT[leave] in found
-    assert changed(before, place.footprint()) == {}
+@pytest.mark.parametrize("name", LEFT)
+def test_an_app_that_leaves_something_is_noticed(name, tmp_path):
+    found, tidied = measured(left_by_an_untidy_app, name, tmp_path)
+    assert found.keys() == {LEFT[name]}, found
+    assert tidied == {}

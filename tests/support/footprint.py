@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-import tempfile
 import threading
 import warnings
 from contextlib import suppress
@@ -24,14 +23,11 @@ class Place:
         self.root = root
         self.folders = {name: root / name for name in ("temporary", "home", "current")}
         for folder in self.folders.values():
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
 
-    def enter(self, monkeypatch: Any) -> None:
-        """Go there, for as long as the test lasts."""
-        monkeypatch.setenv("TMPDIR", str(self.folders["temporary"]))
-        monkeypatch.setattr(tempfile, "tempdir", None)
-        monkeypatch.setenv("HOME", str(self.folders["home"]))
-        monkeypatch.chdir(self.folders["current"])
+    def environment(self) -> dict[str, str]:
+        """The variables of a process that is to write there."""
+        return {"TMPDIR": str(self.folders["temporary"]), "HOME": str(self.folders["home"])}
 
     def footprint(self) -> dict[str, Any]:
         """Everything that a run could leave, by kind; equal footprints are equal in each."""

@@ -15,7 +15,7 @@ from typing import Final
 
 PROC: Final = Path("/proc")
 BETWEEN: Final = 2.0  # seconds, at most, that a process is between two programs
-_START, _MEMORY, _VARIABLES, _VARIABLES_END = 22, 23, 50, 51
+_START, _MEMORY, _CODE, _VARIABLES, _VARIABLES_END = 22, 23, 26, 50, 51
 _AFTER_NAME: Final = 3  # the first field after the name, which is in brackets and may hold anything
 
 
@@ -68,13 +68,14 @@ def _tells_sizes() -> bool:
 
 
 def _size_of_variables(entry: Path) -> int:
-    """In bytes; -1 while execve(2) has not yet written them to the new memory of a process.
+    """In bytes; -1 while execve(2) has not yet written all of them to the new memory of a process.
 
-    Threads of the kernel have no memory.
+    It says where their end is before they are there, and where the code is after it. Threads of the kernel have no
+    memory.
     """
     with contextlib.suppress(ValueError, IndexError):
-        memory, start, end = _fields(entry, _MEMORY, _VARIABLES, _VARIABLES_END)
-        return -1 if memory and not end else end - start
+        memory, code, start, end = _fields(entry, _MEMORY, _CODE, _VARIABLES, _VARIABLES_END)
+        return -1 if memory and not code else end - start
     return -1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 
 import discord
 import pytest
@@ -12,6 +13,7 @@ from discord.gateway import DiscordWebSocket
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import event
 from soundstage.worlds.discord import DiscordGatewayChanged, pointed_at
+from soundstage.worlds.discord._transport import GRACE
 
 
 def changes(world):
@@ -98,10 +100,20 @@ def test_an_invalid_session_is_resumed_or_begun_anew(bot, on_discord, resumable,
 
 def test_a_bot_beats_by_itself_and_stays_connected(bot, on_discord):
     async def body(world, _):
-        await world.expect_nothing(within=0.5)
+        await world.expect_nothing(within=1.2 * GRACE)
         return changes(world)
 
-    assert on_discord(bot, body, heartbeat=0.1) == ["opened", "identified"]
+    assert on_discord(bot, body, heartbeat=1) == ["opened", "identified"]
+
+
+def test_a_bot_that_was_held_up_with_the_loop_stays_connected(bot, on_discord):
+    async def body(world, _):
+        time.sleep(1.2 * GRACE)  # as at a breakpoint: nothing in this process goes on
+        await world.user("ann").says("hello")
+        await world.expect_message("echo hello")
+        return changes(world)
+
+    assert on_discord(echoing(bot), body, heartbeat=1) == ["opened", "identified"]
 
 
 def test_a_bot_whose_intents_are_not_allowed_is_told_so_by_its_library(bot, on_discord, running):

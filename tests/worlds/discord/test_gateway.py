@@ -199,7 +199,7 @@ def test_a_client_that_does_not_beat_in_time_is_closed_with_4009_and_cannot_resu
             await again.send(6, {"token": world.token, "session_id": ready["session_id"], "seq": 2})
             return code, await again.receive()
 
-    code, answer = gateway(on_discord, body, heartbeat=0.05)
+    code, answer = gateway(on_discord, body, heartbeat=0.5)
     assert code == 4009
     assert (answer["op"], answer["d"]) == (9, False)
 

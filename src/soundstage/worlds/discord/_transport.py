@@ -4,7 +4,8 @@ How it works. Two tasks serve a connection. One reads, and hands messages to `Co
 putting payloads into the `Line`. The other writes what is in the line, in order, so that nobody who puts
 something there ever waits. An item of class `Close` ends both: with a closing frame if it has a code, and with
 a cut connection if it has none. A connection whose bot does not beat in time is closed by a timer, which every
-heartbeat sets back.
+heartbeat sets back. When the timer itself is late, this loop was held up (a breakpoint, a machine that is too busy):
+what the bot has sent may not have been read yet, or the bot was held up too; it gets the whole time again.
 
 `Line.round_trip` sends a ping of the WebSocket and waits for its answer. When it comes, the bot has taken notice
 of everything that was sent before. The acts of users wait for that (see `_scene`). A request for a heartbeat, which
@@ -26,6 +27,7 @@ from soundstage.worlds.discord._platform import Platform
 from soundstage.worlds.discord._sessions import Close
 
 GRACE: Final = 1.5  # of the heartbeat interval; a bot that is later than that has lost its session
+HELD_UP: Final = 0.02  # seconds that a timer is late when the loop was
 
 
 class Line:
@@ -90,7 +92,14 @@ class Line:
         if self._timer is not None:
             self._timer.cancel()
         if self._late is not None:
-            self._timer = asyncio.get_running_loop().call_later(self._patience, self._late)
+            self._timer = asyncio.get_running_loop().call_later(self._patience, self._due)
+
+    def _due(self) -> None:
+        assert self._timer is not None
+        if asyncio.get_running_loop().time() - self._timer.when() > HELD_UP:
+            self._set_timer()
+        elif self._late is not None:
+            self._late()
 
 
 def _settle(done: asyncio.Future[None]) -> None:
