@@ -39,7 +39,7 @@ class Place:
             "environment": dict(os.environ),
             "current folder": str(Path.cwd()),
             "signal handlers": {number: signal.getsignal(number) for number in signal.valid_signals()},
-            "open files": _open_files(),
+            "open files": sorted(open_files()),
             "hooks": [sys.excepthook, sys.unraisablehook, threading.excepthook, sys.displayhook],
             "log handlers": list(logging.getLogger().handlers),
             "warning filters": list(warnings.filters),
@@ -71,9 +71,10 @@ def _processes_in(root: Path) -> set[str]:
     return found
 
 
-def _open_files() -> list[str]:
-    found = []
+def open_files() -> set[str]:
+    """What is open in this process: its number, and what it is. In one of the tests, others open and close too."""
+    found = set()
     for entry in (PROC / "self/fd").iterdir():
         with suppress(OSError):  # the one that lists the others
-            found.append(f"{entry.name} {entry.readlink()}")
-    return sorted(found)
+            found.add(f"{entry.name} {entry.readlink()}")
+    return found
