@@ -304,7 +304,7 @@ def test_half_an_update_is_not_taken_for_a_screen_and_the_failure_says_so() -> N
     async def body(terminal: Terminal) -> str:
         await terminal.expect("old", within=WITHIN)
         with pytest.raises(WaitTimeout) as caught:
-            await terminal.expect("half", within=0.2)
+            await terminal.expect("half", within=1)
         await terminal.press("Enter")
         await terminal.expect_exit(within=WITHIN)
         assert terminal.screen.text.startswith("half a fra")

@@ -81,8 +81,10 @@ def test_the_same_body_drives_an_app_in_process_and_as_a_program(echo):
 
 def test_a_missed_line_says_why_it_was_expected_and_what_came_instead(echo):
     async def body(host):
+        await host.console.send("good morning")
+        await host.console.expect("morning")  # it runs
         await host.console.send("hello")
-        await host.console.expect("bye", within=0.2, because="the user said hello")
+        await host.console.expect("bye", within=1, because="the user said hello")
 
     with pytest.raises(WaitTimeout, match=r"'bye', because the user said hello[\s\S]*\[bot\]: hello"):
         echo.run(body)
