@@ -294,7 +294,9 @@ def test_virtual_time_refuses_a_process() -> None:
 # --- nothing is left
 
 
-def gone_after(body: Callable[[Command], Awaitable[Any]], exists: Exists, setup: str = "") -> Journal:
+def gone_after(
+    body: Callable[[Command], Awaitable[Any]], exists: Exists, setup: str = "", grace: float = 0.2
+) -> Journal:
     """Run the program that starts daemons; check that they are gone after `body` and stop."""
     pids: list[int] = []
 
@@ -304,7 +306,7 @@ def gone_after(body: Callable[[Command], Awaitable[Any]], exists: Exists, setup:
         assert all(map(exists, pids))
         await body(command)
 
-    journal, _ = with_command(python(f"{setup}\n{DAEMON}\ntime.sleep(1000)"), first, grace=0.2)
+    journal, _ = with_command(python(f"{setup}\n{DAEMON}\ntime.sleep(1000)"), first, grace=grace)
     assert not [pid for pid in pids if exists(pid)]
     return journal
 
@@ -314,7 +316,7 @@ async def nothing(command: Command) -> None:
 
 
 def test_stop_ends_daemons_in_sessions_of_their_own_too(exists: Exists) -> None:
-    journal = gone_after(nothing, exists)
+    journal = gone_after(nothing, exists, grace=2)
     assert journal.events(ProcessExited) == [ProcessExited(code=-signal.SIGTERM)]
 
 
@@ -325,7 +327,7 @@ def test_a_program_that_ignores_the_polite_signal_is_killed(exists: Exists) -> N
 
 def test_a_program_may_end_in_order_when_it_is_asked_to(exists: Exists) -> None:
     handler = "import signal, sys; signal.signal(15, lambda *_: sys.exit('ended in order'))"
-    journal = gone_after(nothing, exists, handler)
+    journal = gone_after(nothing, exists, handler, grace=2)
     assert journal.events(ProcessExited) == [ProcessExited(code=1, stderr="ended in order")]
 
 

@@ -175,7 +175,7 @@ def test_stopping_it_ends_it_with_sigterm_and_all_that_it_has_started(busybox):
         await command.expect("ready", within=30)
 
     script = "sleep 1000 & trap 'echo told; exit 3' TERM; echo ready; wait"
-    journal, _ = in_container(sh(script), busybox, body, grace=1.0)
+    journal, _ = in_container(sh(script), busybox, body, grace=3.0)
     assert journal.events(ProcessExited)[0].code == 3
     assert ours() == []
 
