@@ -38,13 +38,13 @@ from soundstage.net import EgressProxy
 Exists = Callable[[int], bool]
 
 DAEMON = """
-import os, time
+import os, signal
 def daemon():
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             os.write(1, b'%d\\n' % os.getpid())
-            time.sleep(1000)
+            signal.pause()
         os._exit(0)
 daemon(); daemon()
 """
@@ -306,7 +306,7 @@ def gone_after(
         assert all(map(exists, pids))
         await body(command)
 
-    journal, _ = with_command(python(f"{setup}\n{DAEMON}\ntime.sleep(1000)"), first, grace=grace)
+    journal, _ = with_command(python(f"{setup}\n{DAEMON}\nsignal.pause()"), first, grace=grace)
     assert not [pid for pid in pids if exists(pid)]
     return journal
 
@@ -370,7 +370,7 @@ asyncio.run(main())
 
 def test_a_test_that_never_stops_its_command_leaves_nothing(exists: Exists) -> None:
     done = subprocess.run(
-        [*python(HARNESS), DAEMON + "time.sleep(1000)", "forget"], capture_output=True, text=True, check=True
+        [*python(HARNESS), DAEMON + "signal.pause()", "forget"], capture_output=True, text=True, check=True
     )
     pids = [int(word) for word in done.stdout.split()]
     assert len(pids) == 3
@@ -381,7 +381,7 @@ def test_a_killed_test_run_leaves_nothing(tmp_path: Path) -> None:
     """Each process of the tree holds a pipe open; it ends when the last of them is gone."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    program = f"held = open({str(pipe)!r}, 'w')\n{DAEMON}\ntime.sleep(1000)"
+    program = f"held = open({str(pipe)!r}, 'w')\n{DAEMON}\nsignal.pause()"
     process = subprocess.Popen(
         [*python(HARNESS), program, "wait"],
         stdout=subprocess.PIPE,

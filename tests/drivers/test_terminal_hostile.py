@@ -20,7 +20,7 @@ Exists = Callable[[int], bool]
 WITHIN = 30
 
 STUBBORN = """
-import signal, sys, time
+import signal, sys
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
     signal.signal(number, signal.SIG_IGN)
 print("still here", flush=True)
@@ -29,18 +29,18 @@ while True:
         if not sys.stdin.readline():
             print("no end", flush=True)
     except OSError:
-        time.sleep(1000)
+        signal.pause()
 """
 
 FAMILY = """
-import os, time
+import os, signal
 def child(detach):
     if os.fork() == 0:
         if detach:
             os.setsid()
         if os.fork() == 0:
             os.write(1, b'child %d\\r\\n' % os.getpid())
-        time.sleep(1000)
+        signal.pause()
 for detach in (False, True, False):
     child(detach)
 os.write(1, b'parent\\r\\n')
@@ -225,7 +225,7 @@ def test_a_program_may_end_in_its_own_way_when_its_terminal_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    "ending", ["os.read(0, 1); raise SystemExit(4)", "time.sleep(1000)"], ids=["exits", "stays"]
+    "ending", ["os.read(0, 1); raise SystemExit(4)", "signal.pause()"], ids=["exits", "stays"]
 )
 def test_no_child_is_left_behind_whatever_it_does(exists: Exists, ending: str) -> None:
     pids: list[int] = []

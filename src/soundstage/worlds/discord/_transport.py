@@ -96,9 +96,10 @@ class Line:
 
     def _due(self) -> None:
         assert self._timer is not None
+        assert self._late is not None
         if asyncio.get_running_loop().time() - self._timer.when() > HELD_UP:
             self._set_timer()
-        elif self._late is not None:
+        else:
             self._late()
 
 
