@@ -17,6 +17,7 @@ from soundstage.drivers import Command, Isolation, isolation_problem
 from soundstage.drivers._isolation import FIXED, FOLDERS, INHERITED, Sandbox, isolated
 from soundstage.errors import ScriptError
 from soundstage.journal import Journal
+from soundstage.worlds import Workspace
 
 SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
 
@@ -67,6 +68,31 @@ def test_no_variable_of_ours_reaches_a_program_unless_it_is_on_the_list(level, m
     assert set(seen) <= known
     assert seen["HTTPS_PROXY"].startswith("http://127.0.0.1:")
     assert "sk-live" not in line
+
+
+def test_what_a_program_may_write_to_is_in_its_throw_away_folders_and_git_is_no_exception(level, tmp_path):
+    code = """
+import json, os, subprocess
+subprocess.run(["git", "config", "--global", "user.name", "agent"], check=True)
+print(json.dumps([dict(os.environ), open(os.path.expanduser("~/.gitconfig")).read()]))
+"""
+
+    async def main() -> list[str]:
+        workspace = Workspace(Journal())
+        await workspace.start()
+        try:
+            variables = workspace.environment(own_home=True)
+            return await asyncio.to_thread(output_of, code, isolation=level, environment=variables)
+        finally:
+            await workspace.stop()
+
+    [line] = asyncio.run(main())
+    seen, written = json.loads(line)
+    assert "agent" in written
+    folders = {name: value for name, value in seen.items() if value.startswith("/") and name not in INHERITED}
+    root = Path(folders["HOME"]).parent
+    read_only = {"GIT_CEILING_DIRECTORIES"}
+    assert {name for name, value in folders.items() if not Path(value).is_relative_to(root)} == read_only
 
 
 def test_home_and_temporary_folders_are_empty_its_own_and_gone_after_it(level):
@@ -142,6 +168,7 @@ RUN = """
 import asyncio, sys
 from soundstage.drivers import Command
 from soundstage.journal import Journal
+from soundstage.worlds import Workspace
 from soundstage.net import EgressProxy
 
 PROGRAM = '''

@@ -236,6 +236,29 @@ def test_a_commit_of_the_agent_is_seen_and_uses_the_local_identity(tmp_path: Pat
     in_workspace(body)
 
 
+def test_what_git_writes_for_the_user_goes_into_a_file_that_is_thrown_away(tmp_path: Path) -> None:
+    kept: list[Path] = []
+
+    def body(workspace: Workspace) -> None:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **workspace.environment()}
+        settings = Path(environment["GIT_CONFIG_GLOBAL"])
+        assert settings.parent.is_dir()
+        assert not settings.exists(), "a device, or a file of somebody else"
+        subprocess.run(
+            ["git", "config", "--global", "user.name", "agent"],
+            check=True,
+            cwd=workspace.root,
+            env=environment,
+        )
+        assert "agent" in settings.read_text()
+        assert workspace.files() == []
+        kept.append(settings)
+
+    in_workspace(body)
+    assert list(tmp_path.iterdir()) == []
+    assert not kept[0].parent.exists()
+
+
 def test_git_steps_in_the_wrong_order_say_what_to_do() -> None:
     def body(workspace: Workspace) -> None:
         for step in (workspace.commits, lambda: workspace.commit("x")):

@@ -127,6 +127,7 @@ FOLDERS: Final = {
     "XDG_CACHE_HOME": "home/.cache",
     "XDG_DATA_HOME": "home/.local/share",
     "XDG_STATE_HOME": "home/.local/state",
+    "XDG_RUNTIME_DIR": "run",  # sockets; else some programs use those of the user, in /run
     "TMPDIR": "tmp",
     "TMP": "tmp",
     "TEMP": "tmp",
@@ -236,6 +237,7 @@ class Sandbox:
         self._folder = ScratchFolder()
         self.home.mkdir()
         self.temporary.mkdir()
+        (self.root / FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
         try:
             if self._own is not None:
                 await self._own.start()

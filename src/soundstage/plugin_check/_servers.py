@@ -44,7 +44,7 @@ async def _run(plugin: Declared, server: DeclaredServer, stage: Stage, mark: int
         stage.journal,
         name=server.name,
         cwd=stage.project,
-        environment={**stage.workspace.environment(), **stage.variables()},
+        environment={**stage.workspace.environment(own_home=True), **stage.variables()},
         isolation=stage.isolation,
         grace=GRACE,
     )

@@ -122,7 +122,7 @@ class Stage:
             argv,
             self.journal,
             cwd=self.project,
-            environment={**self.workspace.environment(), **self.variables(), **environment},
+            environment={**self.workspace.environment(own_home=True), **self.variables(), **environment},
             stdin=stdin,
             isolation=self.isolation,
             grace=GRACE,

@@ -49,6 +49,7 @@ class Workspace(Daemon):
         self._wanted = root
         self._root: Path | None = None
         self._scratch: ScratchFolder | None = None
+        self._settings: ScratchFolder | None = None
         self._git: Git | None = None
         self._ours = True
         self._known: dict[str, FileState] = {}
@@ -88,6 +89,9 @@ class Workspace(Daemon):
 
     async def _stop(self) -> None:
         root, self._root = self.root, None
+        if self._settings is not None:
+            self._settings.close()
+            self._settings = None
         if self._scratch is not None:
             self._scratch.close()
         elif self._ours:
@@ -198,6 +202,7 @@ class Workspace(Daemon):
         Raises:
             InvalidStateError: if the workspace is not a repository.
             ScriptError: if there is nothing to commit.
+            AppError: if what lies in `.git` would lead git out of the workspace.
         """
         return self._repository().commit(message)
 
@@ -214,6 +219,15 @@ class Workspace(Daemon):
             raise InvalidStateError(f"{self.name} is {self.status.value}", hint="start it first")
         return self._git
 
-    def environment(self) -> dict[str, str]:
-        """Variables for an agent that works here: git without the machine's settings, on a fixed date."""
-        return git_environment(self.root)
+    def environment(self, *, own_home: bool = False) -> dict[str, str]:
+        """Variables for an agent that works here: git without the machine's settings, on a fixed date.
+
+        Args:
+            own_home: whether the agent has a throw-away home, as every program of a driver has. What it writes with
+                `git config --global` goes there then; else into a throw-away file of the workspace.
+        """
+        if own_home:
+            return git_environment(self.root)
+        if self._settings is None:
+            self._settings = ScratchFolder("settings")
+        return git_environment(self.root, settings=self._settings.path / "gitconfig")

@@ -19,6 +19,8 @@ from soundstage.agents.runtime._errors import ToolDefinitionError, ToolError
 from soundstage.agents.runtime._folder import Folder, digest, globbed
 from soundstage.agents.runtime._map import outline
 from soundstage.agents.runtime._tool import Tool, ToolContext, tool
+from soundstage.errors import AppError, EnvironmentProblem
+from soundstage.lifecycle import git_call
 
 Fetch = Callable[[str], str | Awaitable[str]]
 """Gets a URL or a query, gives text; may be `async`."""
@@ -28,14 +30,6 @@ _WORKER: Final = Path(__file__).with_name("_grep_worker.py")
 _PYTHON_NEEDS: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # where a Python build may find itself
 _DEEPEST: Final = 10
 _HASHED: Final = 64 * 1024 * 1024  # bytes of files that are hashed before a shell command
-# a repository's own configuration names programs; these two are started by a mere `diff`
-_SAFE: Final = ("core.fsmonitor=false", "safe.bareRepository=explicit")
-_GIT: Final = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-}
 
 
 def workspace_tools(
@@ -75,7 +69,7 @@ def workspace_tools(
     variables = without_secrets(os.environ if environment is None else environment)
     return (
         *_reading(folder),
-        *_repository(folder, variables),
+        *_repository(folder),
         *_writing(folder),
         _shell(folder, variables),
         *_web(fetch, search),
@@ -182,12 +176,7 @@ def _run(command: Command, context: ToolContext) -> Finished:
     return done
 
 
-def _without_git(variables: Mapping[str, str]) -> dict[str, str]:
-    """Variables that do not lead git to another repository."""
-    return {name: value for name, value in variables.items() if not name.startswith("GIT_")}
-
-
-def _repository(folder: Folder, variables: Mapping[str, str]) -> tuple[Tool, ...]:
+def _repository(folder: Folder) -> tuple[Tool, ...]:
     @tool(permissions="read", timeout=30.0)
     def git_diff(path: str = ".", *, staged: bool = False, context: ToolContext) -> str:
         """Show what has changed in the repository since the last commit.
@@ -199,18 +188,14 @@ def _repository(folder: Folder, variables: Mapping[str, str]) -> tuple[Tool, ...
         at = folder.at(path)
         if not (folder.root / ".git").exists():
             raise ToolError("the workspace is not a git repository")
-        options = ("--no-pager", *(word for setting in _SAFE for word in ("-c", setting)))
         against = "--cached" if staged else "HEAD"
-        command = Command(
-            ("git", *options, "diff", "--no-ext-diff", "--no-textconv", against, "--", str(at)),
-            cwd=folder.root,
-            environment={
-                **_without_git(variables),
-                **_GIT,
-                "GIT_CEILING_DIRECTORIES": str(folder.root.parent),
-            },
-        )
-        done = _run(command, context)
+        look = ("--no-optional-locks", "diff", "--no-ext-diff", "--no-textconv", against, "--", str(at))
+        try:
+            with git_call(folder.root, *look) as call:
+                command = Command(call.argv, cwd=folder.root, environment=call.environment)
+                done = _run(command, context)
+        except (AppError, EnvironmentProblem) as error:
+            raise ToolError(str(error)) from None
         if done.code != 0:
             raise ToolError(f"git: {done.errors.strip() or done.code}")
         return done.output or "nothing has changed"

@@ -210,7 +210,7 @@ class ClaudeCode(Daemon):
             root=os.geteuid() == 0,
             mcp_timeout=options.mcp_timeout,
         )
-        git = {} if isinstance(self._workspace, Path) else self._workspace.environment()
+        git = {} if isinstance(self._workspace, Path) else self._workspace.environment(own_home=True)
         return self._sandbox.environment({**git, **own})
 
     async def prompt(self, text: str, *, within: float = WITHIN) -> ClaudeTurn:
