@@ -19,8 +19,8 @@ from soundstage.trace._types import shown
 def check_agent_sequence(trace: Trace, *agents: Any, order: Order = "exact") -> Finding:
     """The agents took turns in this order, routers and orchestrators included.
 
-    A turn is a run: consecutive steps of one agent in a conversation. With several conversations, choose one
-    first: `trace.only(conversation=...)`.
+    A turn is a run of the trace, see `AgentRun`; turns that were taken at the same time are in the order of
+    their first requests. With several conversations, choose one first: `trace.only(conversation=...)`.
 
     Args:
         trace: the trace.

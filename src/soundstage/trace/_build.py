@@ -29,74 +29,30 @@ from soundstage.journal import (
     ToolCalled,
     ToolReturned,
 )
-from soundstage.messages import ModelRequest, StartChunk
-from soundstage.trace._tools import ToolJoin, UseDraft
-from soundstage.trace._types import AgentRun, Failure, MessageLine, Step, ToolUse, Wrong, shown
+from soundstage.messages import StartChunk
+from soundstage.trace._tools import ToolJoin
+from soundstage.trace._turns import StepDraft, Turns
+from soundstage.trace._types import Failure, MessageLine, Step, ToolUse, Wrong, shown
 
 _SIGNALLED: Final = 128  # exit codes from here on say that a signal ended the program
 
 
-class _StepDraft:
-    """A step in the making."""
-
-    __slots__ = ("facts", "record", "request", "uses")
-
-    def __init__(self, record: Record, request: ModelRequest) -> None:
-        self.record = record
-        self.request = request
-        self.uses: list[UseDraft] = []
-        self.facts: dict[str, Any] = {"model": request.model}
-
-    @property
-    def closed(self) -> bool:
-        return "answered_at" in self.facts
-
-    def close(self, record: Record, **facts: Any) -> None:
-        self.facts.update(facts, answered_at=record.position, ended=record.time)
-
-    def freeze(self, frozen: dict[int, ToolUse]) -> Step:
-        caller = self.request.caller
-        return Step(
-            position=self.record.position,
-            cause=self.record.cause,
-            source=self.record.source,
-            agent=shown(caller.agent),
-            conversation=caller.conversation,
-            parent=caller.parent,
-            phase=caller.phase,
-            purpose=self.request.purpose,
-            request=self.request,
-            started=self.record.time,
-            tools=tuple(frozen[id(use)] for use in self.uses),
-            **self.facts,
-        )
-
-
-class _RunDraft:
-    """A run in the making."""
-
-    __slots__ = ("agent", "conversation", "finished", "finished_at", "parent", "steps")
-
-    def __init__(self, agent: str, conversation: str, parent: str) -> None:
-        self.agent = agent
-        self.conversation = conversation
-        self.parent = parent
-        self.steps: list[_StepDraft] = []
-        self.finished: AgentFinished | None = None
-        self.finished_at: float | None = None
-
-    def freeze(self, steps: dict[int, Step]) -> AgentRun:
-        own = tuple(steps[draft.record.position] for draft in self.steps)
-        return AgentRun(
-            agent=self.agent,
-            conversation=self.conversation,
-            parent=self.parent,
-            phase=own[0].phase,
-            steps=own,
-            started=own[0].started,
-            ended=self.finished_at if self.finished is not None else own[-1].ended,
-            finished=self.finished,
-        )
+def _frozen(draft: StepDraft, frozen: dict[int, ToolUse]) -> Step:
+    caller = draft.request.caller
+    return Step(
+        position=draft.record.position,
+        cause=draft.record.cause,
+        source=draft.record.source,
+        agent=shown(caller.agent),
+        conversation=caller.conversation,
+        parent=caller.parent,
+        phase=caller.phase,
+        purpose=draft.request.purpose,
+        request=draft.request,
+        started=draft.record.time,
+        tools=tuple(frozen[id(use)] for use in draft.uses),
+        **draft.facts,
+    )
 
 
 class Builder:
@@ -104,11 +60,8 @@ class Builder:
 
     def __init__(self) -> None:
         self._join = ToolJoin()
-        self._steps: dict[int, _StepDraft] = {}  # by position of the request
-        self._runs: list[_RunDraft] = []
-        self._current: dict[str, _RunDraft] = {}  # by conversation; the run that the next step may go on with
-        self._latest: dict[tuple[str, str], _RunDraft] = {}  # by conversation and agent
-        self._parents: dict[tuple[str, str], str] = {}  # by conversation and agent, from `AgentStarted`
+        self._turns = Turns()
+        self._steps: dict[int, StepDraft] = {}  # by position of the request
         self._agents: dict[str, int] = {}  # where each was seen first
         self._messages: list[MessageLine] = []
         self._failures: list[Failure] = []
@@ -122,13 +75,13 @@ class Builder:
     def fields(self, records: tuple[Record, ...]) -> dict[str, Any]:
         """The fields of the trace of the records so far."""
         frozen = {id(use): use.freeze() for use in self._join.uses}
-        steps = {position: draft.freeze(frozen) for position, draft in self._steps.items()}
+        steps = {position: _frozen(draft, frozen) for position, draft in self._steps.items()}
         asked = [use for step in steps.values() for use in step.tools]
         loose = [frozen[id(use)] for use in self._join.uses if use.reply is None]
         return {
             "records": records,
             "steps": tuple(steps.values()),
-            "runs": tuple(run.freeze(steps) for run in self._runs),
+            "runs": tuple(run.freeze(steps) for run in self._turns.runs),
             "tools": tuple(sorted([*asked, *loose], key=lambda use: use.asked_at)),
             "agents": self._agents_seen(),
             "messages": tuple(self._messages),
@@ -145,23 +98,11 @@ class Builder:
 
     def requested(self, record: Record, event: ModelRequested) -> None:
         request = event.request
-        draft = self._steps[record.position] = _StepDraft(record, request)
+        draft = self._steps[record.position] = StepDraft(record, request)
         self._join.sent(record, request)
         if request.purpose == "main":
-            self._run_of(request, record.position).steps.append(draft)
-
-    def _run_of(self, request: ModelRequest, position: int) -> _RunDraft:
-        """The run that a request belongs to: the conversation's current one, unless another agent asks."""
-        agent, conversation = shown(request.caller.agent), request.caller.conversation
-        current = self._current.get(conversation)
-        if current is not None and current.agent == agent:
-            return current
-        parent = request.caller.parent or self._parents.get((conversation, agent), "")
-        current = _RunDraft(agent, conversation, parent)
-        self._agents.setdefault(agent, position)
-        self._runs.append(current)
-        self._current[conversation] = self._latest[conversation, agent] = current
-        return current
+            self._agents.setdefault(shown(request.caller.agent), record.position)
+            self._turns.asked(draft)
 
     def chunked(self, record: Record, event: ModelChunked) -> None:
         draft = self._steps.get(record.cause or 0)
@@ -176,6 +117,7 @@ class Builder:
         draft.close(record, response=response, model=response.model or draft.request.model)
         for call in response.tool_calls:
             draft.uses.append(self._join.asked(record, call, draft.request, draft.record.position))
+        self._turns.answered(draft, record)
 
     def failed(self, record: Record, event: ModelFailed) -> None:
         draft = self._steps.get(record.cause or 0)
@@ -191,29 +133,17 @@ class Builder:
         self._join.returned(record, event)
 
     def agent_started(self, record: Record, event: AgentStarted) -> None:
-        agent = shown(event.agent)
-        self._agents.setdefault(agent, record.position)
-        self._parents[event.conversation, agent] = event.parent
-        self._leave(agent, event.conversation)
+        self._agents.setdefault(shown(event.agent), record.position)
+        self._turns.started(record, event)
 
     def agent_finished(self, record: Record, event: AgentFinished) -> None:
         agent = shown(event.agent)
         self._agents.setdefault(agent, record.position)
-        run = self._latest.get((event.conversation, agent))
-        if run is not None and run.finished is None:
-            run.finished = event
-            run.finished_at = record.time
-        self._leave(agent, event.conversation)
+        self._turns.finished(record, event)
         if event.outcome != "success":
             self._fail(
                 record, "agent", f"{agent}: {event.outcome}" + (f": {event.text}" if event.text else "")
             )
-
-    def _leave(self, agent: str, conversation: str) -> None:
-        """Let the next step of `agent` begin a new run."""
-        current = self._current.get(conversation)
-        if current is not None and current.agent == agent:
-            del self._current[conversation]
 
     def message(self, record: Record, event: MessageReceived | MessageSent) -> None:
         self._messages.append(

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
+
 from soundstage.journal import Routed
 from soundstage.trace._types import AgentRun, HandOver, TraceFields, shown
 
 
 def handovers_of(trace: TraceFields) -> tuple[HandOver, ...]:
-    """One for every two neighbouring runs of different agents in a conversation, in the order of the runs."""
+    """One for every run that another agent's run was the last to end before, in a conversation; in the order of runs.
+
+    Runs side by side hand nothing to each other: both take over from what was over when they began.
+    """
     in_force = _routes_in_force(trace)
-    before: dict[str, AgentRun] = {}
+    over = _by_end(trace)
     found: list[HandOver] = []
     for run in trace.runs:
-        sender = before.get(run.conversation)
-        before[run.conversation] = run
+        ends, runs = over[run.conversation]
+        before = bisect_left(ends, run.position)
+        sender = runs[before - 1] if before else None
         if sender is not None and sender.agent != run.agent:
             found.append(_hand_over(sender, run, in_force.get(run.position)))
     return tuple(found)
+
+
+def _by_end(trace: TraceFields) -> dict[str, tuple[list[int], list[AgentRun]]]:
+    """By conversation: its runs in the order of their ends, and where those are."""
+    last = {id(run): run.steps[-1].answered_at or run.steps[-1].position for run in trace.runs}
+    found: defaultdict[str, tuple[list[int], list[AgentRun]]] = defaultdict(lambda: ([], []))
+    for run in sorted(trace.runs, key=lambda run: last[id(run)]):
+        ends, runs = found[run.conversation]
+        ends.append(last[id(run)])
+        runs.append(run)
+    return found
 
 
 def _routes_in_force(trace: TraceFields) -> dict[int, Routed]:

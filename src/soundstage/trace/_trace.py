@@ -42,7 +42,7 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
     Args:
         records: the records that it is a view of.
         steps: exchanges with models, side requests included, in the order of their requests.
-        runs: consecutive steps of one agent in one conversation, in the order of their first request.
+        runs: turns of agents, each with its steps, in the order of their first request.
         tools: tool calls, in the order in which they were asked for.
         agents: names, in the order of their first appearance.
         messages: what went between the app and its worlds.

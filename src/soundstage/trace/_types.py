@@ -113,10 +113,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentRun(msgspec.Struct, frozen=True, kw_only=True):
-    """Consecutive steps of one agent in one conversation. Side requests belong to no run.
+    """The steps of one turn of an agent in one conversation. Side requests belong to no run.
 
-    A run ends when another agent of the conversation asks, and where `AgentStarted` or `AgentFinished` say
-    so.
+    Others may be at work at the same time. A turn is what an agent asks between `AgentStarted` and
+    `AgentFinished`. Without these it goes on with a request that brings results of its calls, and, as long as
+    no other agent of the conversation has asked, with one that goes on with its history. It ends where the agent
+    has another one work for it: what it does with the result is a new turn.
 
     Args:
         agent: who; `main` for an agent without a name.
@@ -178,7 +180,7 @@ class MessageLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HandOver(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent took over from another in a conversation.
+    """One agent took over from another in a conversation: the last that was done when it began.
 
     Args:
         position: position of the receiver's first request.
