@@ -71,9 +71,8 @@ def interleaved(talks, order):
 def test_two_loops_in_one_conversation_are_two_turns_in_whatever_order_they_go_on(new_tape, names, same_ids):
     for order in set(itertools.permutations([0, 0, 0, 0, 1, 1, 1, 1])):
         tape = new_tape()
-        shared = (f"call_{number}" for number in itertools.count())
-        own = lambda: itertools.repeat("call_0") if same_ids else shared  # noqa: E731
-        talks = [Talk(tape, name, 1, ids=own(), task=f"task {n}") for n, name in enumerate(names)]
+        ids = itertools.repeat("call_0") if same_ids else map("call_{}".format, itertools.count())
+        talks = [Talk(tape, name, 1, ids=ids, task=f"task {n}") for n, name in enumerate(names)]
         interleaved(talks, order)
         trace = build_trace(tape.records)
         assert sorted(turns(trace)) == sorted((name, 2) for name in names), order
