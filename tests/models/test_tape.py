@@ -255,3 +255,14 @@ def test_failures_are_raised_as_they_were():
     assert error.headers == {"retry-after": "1"}
     assert isinstance(RecordedFailure(type="cut", message="m").exception(), ConnectionCut)
     assert isinstance(RecordedFailure(type="client_gone").exception(), TapeError)
+
+
+def test_a_tape_made_as_documented_keeps_out_the_secrets_of_the_environment(
+    tmp_path, request_of, monkeypatch
+):
+    path = tmp_path / "t.jsonl"
+    tape = Tape.create(path)
+    monkeypatch.setenv("DATABASE_URL", "postgres://app:correct-horse-9@db/app")
+    tape.append(exchange(request_of("it is correct-horse-9"), TextChunk(index=0, text="a"), FinishChunk()))
+    assert "correct-horse" not in path.read_text()
+    assert "it is [redacted]" in path.read_text()

@@ -183,6 +183,7 @@ class Process:
                 hint="install it, or give its full path",
             )
         self.pid = int(report["started"])
+        self.journal.redactor.add_environment(launch.environment)
         started = ProcessStarted(
             command=self._shown, pid=self.pid, cwd=str(self.cwd), environment=tuple(sorted(self._environment))
         )

@@ -38,6 +38,7 @@ from soundstage.journal._events import (
 )
 from soundstage.journal._file import read_journal
 from soundstage.journal._journal import Journal
+from soundstage.journal._pieces import clean_records
 from soundstage.journal._redact import Redactor
 from soundstage.journal._secrets import REDACTED
 from soundstage.journal._wanted import Says, Wanted, event, event_matcher
@@ -78,6 +79,7 @@ __all__ = [
     "ToolReturned",
     "UnknownEvent",
     "Wanted",
+    "clean_records",
     "decode_record",
     "encode_record",
     "event",

@@ -20,6 +20,7 @@ from typing import NoReturn
 from soundstage.errors import EnvironmentProblem, HarnessError
 from soundstage.journal._codec import decode_record, encode_line
 from soundstage.journal._events import Record
+from soundstage.journal._pieces import Pieces
 from soundstage.journal._redact import Redactor
 
 
@@ -71,6 +72,7 @@ class JournalFile:
     def __init__(self, path: Path, redactor: Redactor) -> None:
         self.path = path
         self._redactor = redactor
+        self._pieces = Pieces(redactor)
         self._fd = self._open()
         try:
             self._lock()
@@ -124,6 +126,8 @@ class JournalFile:
 
     def write(self, record: Record) -> None:
         """Write one line. When this returns the kernel has it."""
+        if type(record.event).routine:
+            record = self._pieces.clean(record)
         line = encode_line(record)
         if self._redactor.suspects(line):
             line = self._redacted(line)

@@ -40,7 +40,7 @@ class Journal:
         path: a file to keep it in as JSON lines; in memory only without it. An existing file is continued.
         clock: where times come from; unless given, the clock of the running loop or the machine's.
         run: id of the run.
-        redactor: what is kept out of the file.
+        redactor: knows what is kept out of the file; unless given, one that knows the secrets of the environment.
 
     Raises:
         EnvironmentProblem: if the file cannot be opened, or another journal has it open.
@@ -63,7 +63,7 @@ class Journal:
     ) -> None:
         self.clock: Clock = clock if clock is not None else running_clock()
         self.run = run
-        self.redactor = redactor if redactor is not None else Redactor()
+        self.redactor = redactor if redactor is not None else Redactor.from_environment()
         self._file = JournalFile(Path(path), self.redactor) if path is not None else None
         self._records: list[Record] = self._file.records if self._file else []
         self._keep: Callable[[Record], None] | None = self._file.write if self._file else None

@@ -1,47 +1,56 @@
-"""Redaction: secrets never reach a file.
+r"""Redaction: secrets never reach a file.
 
-Three sources say what a secret is: environment variables whose name says so, values of authorization
-headers (learnt as they come by), and shapes that providers give their keys. Known values are also found in
-the encodings in which they travel: JSON, HTML, URLs, base64.
+Three sources say what a secret is: environment variables whose name says so, values of headers whose name says so
+(learnt as they come by), and shapes that providers give their keys. Known values are found in whatever encoding they
+travel, because both they and what is searched are read without their encodings (`_reading`).
 
-Speed matters, because every line of a journal passes here. One pass of a multi-pattern search looks for the
-beginnings of all known secrets and the markers of all shapes at once (`suspects`); its cost hardly depends on
-their number, and almost every line ends there. The lines that remain are searched for whole secrets.
+Speed matters, because every line of a journal passes here. `suspects` looks for the beginnings of all known secrets
+and the markers of all shapes; its cost hardly depends on their number, and almost every line ends there. The lines
+that remain are searched for whole secrets.
+
+Learning is cheap, because anybody who may send requests can make us learn: what is new goes into a small search
+beside the big one, which takes it in every 32 secrets. Of a long value the beginning is known, and of the values of
+headers those that came last.
 
 JSON must stay JSON: in a line of a journal, only the inside of strings is blanked, never half of an escape
 sequence (the `n` of `\\n` may happen to be the first letter of a secret), and a number becomes 0.
 
-What this cannot see: a secret that comes in pieces, as in a streamed reply. Each piece is looked at alone.
+Pieces of a stream are looked at together; see `_pieces`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import ahocorasick_rs
 
+from soundstage.journal._needles import Needles
+from soundstage.journal._reading import CODE_SIGNS, Span, plain, quick, read
 from soundstage.journal._secrets import (
-    MIN_LENGTH,
     REDACTED,
-    SECRET_HEADERS,
-    SECRET_NAME,
     SHAPES,
-    forms,
     header_secrets,
     is_secret,
+    readings,
+    variable_secrets,
 )
 
 _BLANK: Final = REDACTED.encode()
-_BEGINNING: Final = 6  # so many bytes of a secret make a line worth a closer look
-_MARKERS: Final = frozenset(shape.marker for shape in SHAPES)
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+\-]*', re.DOTALL)
 _BACKSLASH: Final = ord("\\")
+_NEW: Final = 32  # secrets in the small search
+_PIECE: Final = 1024  # characters that are looked for at once
+LONGEST: Final = 16 * _PIECE  # characters of a secret that are known
+MOST: Final = 1000  # secrets of headers that are known, or pieces of them
 
-Span = tuple[int, int]
-Search = Callable[..., list[tuple[int, int, int]]]
+_MARKERS: Final = sorted({shape.marker for shape in SHAPES})
+_signs: Final = ahocorasick_rs.BytesAhoCorasick(
+    [*_MARKERS, *CODE_SIGNS], implementation=ahocorasick_rs.Implementation.DFA
+).find_matches_as_indexes
 
 
 class Redactor:
@@ -49,54 +58,113 @@ class Redactor:
 
     >>> Redactor(["hunter2-hunter2"]).text("the key is hunter2-hunter2.")
     'the key is [redacted].'
-
-    Attributes:
-        suspects: a quick test of bytes: an empty list if there is certainly no secret in them.
     """
 
-    suspects: Search
-
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._known: frozenset[str] = frozenset()
-        self._find: Search | None = None
+        # Secrets and how they read: told by the environment and the test, or met in headers, the oldest first.
+        self._told: dict[str, frozenset[bytes]] = {}
+        self._met: dict[str, frozenset[bytes]] = {}
+        self._new: list[frozenset[bytes]] = []  # those in the small search
+        self._big: Needles | None = None
+        self._groups: tuple[Needles, ...] = ()  # the big search, and the small one
         self._lock = threading.Lock()
-        self._learn(secrets)
+        self._watched: Mapping[Any, Any] | None = None
+        self._environment: dict[Any, Any] = {}
+        self._learn(secrets, self._told)
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> Redactor:
-        """A redactor that knows the values of variables named like keys, tokens, passwords."""
-        return cls(value for name, value in environment.items() if SECRET_NAME.search(name))
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Redactor:
+        """A redactor that knows the values of variables named like keys, tokens, passwords, and logins in addresses.
+
+        Of this process's environment, which is the default, it also knows what is set later.
+        """
+        made = cls()
+        if environment is os.environ:
+            made._watched = vars(os.environ).get(
+                "_data", os.environ
+            )  # read when the first secret is looked for
+        else:
+            made.add_environment(environment)
+        return made
+
+    def add_environment(self, environment: Mapping[str, str]) -> None:
+        """Learn the secrets of an environment: this process's, or one that a program is given."""
+        found = [secret for name, value in environment.items() for secret in variable_secrets(name, value)]
+        self._learn(found, self._told)
 
     def add(self, secret: str) -> None:
         """Learn a secret: a key, or a canary that a test has planted.
 
-        Ignored: what is shorter than 8 characters, and words that the journal itself is made of.
+        Ignored: what is shorter than 8 characters, and words that the journal itself is made of. Of a secret with
+        more than 16,384 characters the beginning is known.
         """
-        if len(secret) >= MIN_LENGTH and secret.strip() not in self._known:
-            self._learn([secret])
+        self._learn([secret], self._told)
 
-    def _learn(self, secrets: Iterable[str]) -> None:
-        learnt = {text for secret in secrets if is_secret(text := secret.strip())}
+    def meet(self, secret: str) -> None:
+        """Learn a secret that somebody has sent. Of these, the last 1,000 are known."""
+        self._learn([secret], self._met)
+
+    def _learn(self, secrets: Iterable[str], where: dict[str, frozenset[bytes]]) -> None:
         with self._lock:
-            self._known |= learnt
-            needles = {form for secret in self._known for form in forms(secret)}
-            self._find = _search(needles, ahocorasick_rs.MatchKind.Standard) if needles else None
-            beginnings = {needle[:_BEGINNING] for needle in needles}
-            quick = {text for text in beginnings if not any(marker in text for marker in _MARKERS)}
-            self.suspects = _search(_MARKERS | quick, ahocorasick_rs.MatchKind.LeftmostFirst)
+            begun = len(self._new)
+            for secret in secrets:
+                for piece in _pieces(secret.strip()):
+                    self._take(piece, where)
+            if len(self._new) == begun:
+                return
+            if len(self._new) > _NEW:
+                self._merge()
+            self._groups = tuple(group for group in (self._big, _needles(self._new)) if group)
+
+    def _take(self, text: str, where: dict[str, frozenset[bytes]]) -> None:
+        if text in self._told:
+            return
+        found = self._met.pop(text, None)
+        if found is None:
+            if not is_secret(text):
+                return
+            found = readings(text)
+            self._new.append(found)
+        where[text] = found
+
+    def _merge(self) -> None:
+        """Take what is new into the big search, and forget what was met long ago."""
+        while len(self._met) > MOST:
+            del self._met[next(iter(self._met))]
+        self._big = _needles((*self._told.values(), *self._met.values()))
+        self._new = []
+
+    def _look_around(self) -> None:
+        """Learn what has been set in the environment since the last time."""
+        if self._watched is not None and self._watched != self._environment:
+            self._environment = dict(self._watched)
+            self.add_environment(os.environ)
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """`headers` with lower-case names and without secret values, which are learnt."""
         clean = {name.lower(): value for name, value in headers.items()}
-        for name in SECRET_HEADERS.keys() & clean.keys():
-            for secret in header_secrets(name, clean[name]):
-                self.add(secret)
-            clean[name] = REDACTED
+        for name, value in clean.items():
+            secrets = header_secrets(name, value)
+            if secrets is not None:
+                for secret in secrets:
+                    self.meet(secret)
+                clean[name] = REDACTED
         return clean
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
         return self.bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+    def suspects(self, data: bytes) -> bool:
+        """Whether there may be a secret in `data`. False is certain, and found quickly."""
+        self._look_around()
+        signs = _signs(data, overlapping=True)
+        if signs and min(signs)[0] < len(_MARKERS):
+            return True
+        if not self._groups:
+            return False
+        seen = plain(data) if signs else quick(data)
+        return any(group.suspects(seen) for group in self._groups)
 
     def json(self, data: bytes) -> bytes:
         """JSON, or lines of JSON, without secrets. What was valid stays valid and keeps its structure."""
@@ -113,23 +181,46 @@ class Redactor:
 
     def _spans(self, data: bytes) -> list[Span]:
         """Where secrets are, as (start, end); they may overlap."""
-        spans = [(start, end) for _, start, end in self._find(data, overlapping=True)] if self._find else []
+        spans: list[Span] = []
+        if self._groups:
+            reading = read(data)
+            for group in self._groups:
+                spans += [reading.origin(*span) for span in group.spans(reading.data)]
         for shape in SHAPES:
             if shape.marker in data:
                 spans.extend(found.span() for found in re.finditer(shape.pattern, data))
         return spans
 
+    def open_end(self, data: bytes) -> int:
+        """Where a secret begins that the end of `data` cuts off; the length of `data` if there is none."""
+        if not any(group.suspects(plain(data)) for group in self._groups):
+            return len(data)
+        reading = read(data)
+        begun = [reading.origin(*span)[0] for group in self._groups for span in group.open_end(reading.data)]
+        return min(begun, default=len(data))
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Where secrets are in `data`, as (start, end); they may overlap."""
+        return self._spans(data) if self.suspects(data) else []
+
     def bytes(self, data: bytes) -> bytes:
         """`data` without secrets. For JSON use `json`, which keeps it valid."""
-        return _blanked(data, self._spans(data)) if self.suspects(data) else data
+        return blanked(data, self.spans(data))
 
 
-def _search(needles: Iterable[bytes], kind: Any) -> Search:
-    search: Search = ahocorasick_rs.BytesAhoCorasick(sorted(needles), matchkind=kind).find_matches_as_indexes
-    return search
+def _needles(secrets: Iterable[frozenset[bytes]]) -> Needles:
+    return Needles(frozenset[bytes]().union(*secrets))
 
 
-def _blanked(data: bytes, spans: list[Span]) -> bytes:
+def _pieces(secret: str) -> Iterator[str]:
+    """A secret in pieces of bounded length, each of which is looked for; the last ends where the secret ends."""
+    known = secret[:LONGEST]
+    for start in range(0, max(len(known) - _PIECE, 0), _PIECE):
+        yield known[start : start + _PIECE]
+    yield known[-_PIECE:]
+
+
+def blanked(data: bytes, spans: list[Span]) -> bytes:
     """`data` with `[redacted]` in place of the spans; overlapping ones become one."""
     parts: list[bytes] = []
     done = 0
@@ -145,7 +236,7 @@ def _clean_string(token: bytes, spans: list[Span]) -> bytes:
     """A JSON string with its quotes; spans may reach over them, and blank only what is inside."""
     body = token[1:-1]
     inside = ((max(start - 1, 0), min(end - 1, len(body))) for start, end in spans)
-    return b'"' + _blanked(body, [_widened(body, *span) for span in inside]) + b'"'
+    return b'"' + blanked(body, [_widened(body, *span) for span in inside]) + b'"'
 
 
 def _widened(body: bytes, start: int, end: int) -> Span:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import functools
-import json
 import re
 import typing
-import urllib.parse
 from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
@@ -15,27 +13,36 @@ import msgspec
 
 from soundstage import messages
 from soundstage.journal._events import Record, event_types
+from soundstage.journal._reading import plain
 
 REDACTED: Final = "[redacted]"
 MIN_LENGTH: Final = 8  # shorter values are words, and blanking them would ruin every text
-_JSON_LEVELS: Final = 4  # the arguments of a tool call, in a request, in an event; and one to spare
+SHORTEST_READING: Final = 6  # bytes of a reading that are looked for
+_BEFORE: Final = (b"", b"\\", b"%")
 MIN_COOKIE: Final = 16  # a shorter cookie is a setting, not a session
 
 SECRET_NAME: Final = re.compile(
-    r"(API_?KEY|_KEY$|^KEY$|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)", re.IGNORECASE
+    r"(API_?KEY|_KEY$|^KEY$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD$|_PASS$|CREDENTIAL|_DSN$|_PAT$|_AUTH$"
+    r"|COOKIE|WEBHOOK)",
+    re.IGNORECASE,
 )
 
-# header -> where in its value the secret is
-SECRET_HEADERS: Final[dict[str, Literal["value", "after scheme", "cookies", "cookie"]]] = {
+# header -> where in its value the secret is; all others whose name says so are secret as they are
+_PARTS: Final[dict[str, Literal["after scheme", "cookies", "cookie"]]] = {
     "authorization": "after scheme",
     "proxy-authorization": "after scheme",
-    "x-api-key": "value",
-    "api-key": "value",
-    "x-goog-api-key": "value",
-    "x-soundstage-token": "value",
     "cookie": "cookies",
     "set-cookie": "cookie",
 }
+_SECRET_HEADER: Final = re.compile(
+    r"(?:token|secret|passw(?:or)?d|passphrase|credentials?|assertion|api-?key|x-auth"
+    r"|(?<!idempotency)(?<!websocket)-key)$|^key$"
+)
+# An address with a login: `user:password@`, or a name alone, as in the address of an error tracker.
+_LOGIN: Final = re.compile(r"^[a-z][a-z0-9+.\-]*://([^/\s?#]*)@", re.IGNORECASE)
+_ADDRESS_NAME: Final = re.compile(
+    r"(DATABASE|DB|REDIS|MONGO\w*|AMQP|BROKER|POSTGRES\w*)_?UR[LI]$|CONN(ECTION)?_?STR", re.IGNORECASE
+)
 
 # A key begins where no letter or digit precedes it, or right after an escape: JSON's \n, URL's %3D.
 _BEGIN: Final = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
@@ -83,7 +90,7 @@ def is_secret(text: str) -> bool:
 
     `PASSWORD=assistant` must not make a journal unreadable in which every reply has the role "assistant".
     """
-    if len(text) < MIN_LENGTH or text in REDACTED:
+    if len(text) < MIN_LENGTH or text in REDACTED or not _can_be_found(plain(_raw(text))):
         return False
     return not text.replace("_", "").isalpha() or not any(text in word for word in _own_words())
 
@@ -107,52 +114,55 @@ def _literals(hint: Any) -> set[str]:
     return set().union(*(_literals(part) for part in typing.get_args(hint)))
 
 
-def header_secrets(name: str, value: str) -> list[str]:
-    """The secrets in a header; none if it is not a header for secrets. `name` is in lower case."""
-    kind = SECRET_HEADERS.get(name)
+def header_secrets(name: str, value: str) -> list[str] | None:
+    """The secrets in a header; `None` if it is not a header for secrets. `name` is in lower case."""
+    kind = _PARTS.get(name)
     if kind is None:
-        return []
+        return [value] if _SECRET_HEADER.search(name) else None
     if kind == "after scheme":
         scheme, space, rest = value.strip().partition(" ")
         return [rest if space else scheme]
-    if kind == "value":
-        return [value]
     cookies = value.split(";")[: 1 if kind == "cookie" else None]
     values = [cookie.partition("=")[2].strip() for cookie in cookies]
     return [found for found in values if len(found) >= MIN_COOKIE]
 
 
-def forms(secret: str) -> set[bytes]:
-    """A secret as it is, and as JSON (also inside other JSON), pages, URLs and base64 carry it."""
-    raw = secret.encode("utf-8", "surrogatepass")
-    texts = _in_json({secret}, levels=_JSON_LEVELS) | _in_json(set(_in_pages(secret)), levels=1)
-    found = {text.encode("utf-8", "surrogatepass") for text in texts}
-    found |= {raw, secret.encode("utf-8", "replace"), *_base64_forms(raw)}
-    for safe in ("", "/", "!'()*"):
-        found.add(urllib.parse.quote_from_bytes(raw, safe).encode())
-    found.add(urllib.parse.quote_from_bytes(raw, " ").replace(" ", "+").encode())
-    return found
+def variable_secrets(name: str, value: str) -> list[str]:
+    """The secrets in a variable of an environment: its value, if its name says so, and logins in an address."""
+    named = SECRET_NAME.search(name) is not None
+    login = _LOGIN.match(value)
+    if login is None:
+        return [value] if named or ("://" not in value and _ADDRESS_NAME.search(name)) else []
+    user, colon, password = login[1].partition(":")
+    if colon:
+        return [password, f"{user}:{password}@"]
+    return [user] if named else []
 
 
-def _in_json(texts: set[str], *, levels: int) -> set[str]:
-    """Texts, and what JSON strings make of them; several levels deep, for JSON inside JSON."""
-    for _ in range(levels):
-        texts = texts | {
-            json.dumps(text, ensure_ascii=ascii_only)[1:-1] for text in texts for ascii_only in (True, False)
-        }
-    return texts
+def readings(secret: str) -> frozenset[bytes]:
+    """What a reading (see `_reading`) holds where data holds the secret: as it is, in base64, in hex."""
+    raw = _raw(secret)
+    # An escape that ends right before the secret may take its first letters: the `n` of `\\n`.
+    texts = {before + text for before in _BEFORE for text in (raw, secret.encode("utf-8", "replace"))}
+    texts |= {raw.replace(b" ", b"+"), *_base64_forms(raw), raw.hex().encode(), raw.hex().upper().encode()}
+    for encoding in ("utf-16-le", "utf-16-be"):
+        texts.update(_base64_forms(secret.encode(encoding, "surrogatepass")))
+    return frozenset(read for text in texts if _can_be_found(read := plain(text)))
 
 
-def _in_pages(secret: str) -> Iterator[str]:
-    """As the text of an HTML page, and as JSON inside one."""
-    text = secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    yield text
-    yield text.replace('"', "&#34;").replace("'", "&#39;")
-    yield text.replace('"', "&quot;").replace("'", "&#x27;")
-    for data in _in_json({secret}, levels=1):
-        safe = data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-        yield safe
-        yield safe.replace("'", "\\u0027")
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _can_be_found(reading: bytes) -> bool:
+    if len(reading) < SHORTEST_READING:
+        return False
+    return not reading.replace(b"/", b"").isalpha() or not any(reading in word for word in _own_readings())
+
+
+@functools.cache
+def _own_readings() -> frozenset[bytes]:
+    return frozenset(plain(word.encode()) for word in _own_words())
 
 
 def _base64_forms(raw: bytes) -> Iterator[bytes]:
@@ -163,6 +173,4 @@ def _base64_forms(raw: bytes) -> Iterator[bytes]:
     """
     for shift, mixed in ((0, 0), (1, 2), (2, 3)):
         encoded = base64.b64encode(bytes(shift) + raw).rstrip(b"=")
-        whole = encoded[mixed : None if (shift + len(raw)) % 3 == 0 else -1]
-        yield whole
-        yield whole.replace(b"+", b"-").replace(b"/", b"_")
+        yield encoded[mixed : None if (shift + len(raw)) % 3 == 0 else -1]

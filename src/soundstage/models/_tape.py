@@ -194,7 +194,7 @@ class Tape:
     Args:
         exchanges: what is on it.
         name: how messages call it.
-        redactor: what is kept out of it.
+        redactor: knows what is kept out of it; unless given, one that knows the secrets of the environment.
 
     Example:
         >>> tape = Tape()
@@ -210,7 +210,7 @@ class Tape:
         redactor: Redactor | None = None,
     ) -> None:
         self.name = name
-        self.redactor = redactor if redactor is not None else Redactor()
+        self.redactor = redactor if redactor is not None else Redactor.from_environment()
         self._exchanges = list(exchanges)
         self._path: Path | None = None
         self._new = False
@@ -239,7 +239,7 @@ class Tape:
 
         Args:
             path: the file; folders are made.
-            redactor: what is kept out of it.
+            redactor: knows what is kept out of it; unless given, one that knows the secrets of the environment.
         """
         tape = cls(name=shown(Path(path)), redactor=redactor)
         tape._path = Path(path)
@@ -268,7 +268,7 @@ class Tape:
 
     def _write(self, path: Path, exchange: RecordedExchange) -> None:
         """One write of one whole line, redacted once more as bytes."""
-        line = self.redactor.bytes(_encode(exchange)) + b"\n"
+        line = self.redactor.json(_encode(exchange)) + b"\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | (os.O_TRUNC if self._new else 0)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

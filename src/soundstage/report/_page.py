@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from soundstage.errors import EnvironmentProblem, ScriptError
-from soundstage.journal import Record, Redactor, UnknownEvent, decode_record, encode_record
+from soundstage.journal import Redactor, clean_records
 from soundstage.report._figures import summarise
 from soundstage.report._payload import rows_of, script_json
 from soundstage.report._section import Section
@@ -89,12 +89,12 @@ def write_page(
         path: where to; a file that is there is replaced.
         sections: one for each journal.
         title: the page's title.
-        redactor: what to blank out; without one, only what has the shape of a provider's key.
+        redactor: knows what to blank out; unless given, one that knows the secrets of the environment.
 
     Raises:
         EnvironmentProblem: if the file cannot be written.
     """
-    chosen = redactor if redactor is not None else Redactor()
+    chosen = redactor if redactor is not None else Redactor.from_environment()
     clean = [_redacted(section, chosen) for section in sections]
     page = html_page(clean, title=chosen.text(title)).encode("utf-8", "replace")
     target = Path(path)
@@ -114,16 +114,10 @@ def _redacted(section: Section, redactor: Redactor) -> Section:
     """`section` as a file journal keeps it. This comes before rendering: cut and escaped keys would pass."""
     return Section(
         title=redactor.text(section.title),
-        records=[_clean(record, redactor) for record in section.records],
+        records=list(clean_records(section.records, redactor)),
         outcome=redactor.text(section.outcome),
         note=redactor.text(section.note),
     )
-
-
-def _clean(record: Record, redactor: Redactor) -> Record:
-    line = encode_record(record)
-    clean = redactor.json(line)
-    return record if clean == line and type(record.event) is not UnknownEvent else decode_record(clean)
 
 
 @cache

@@ -102,7 +102,7 @@ class WireApp:
             return
         if self._token and not self._authorized(request):
             wrong = RequestRejected("invalid x-api-key", status=401, code="invalid_api_key")
-            await self._refuse(request, exchange, wrong)
+            await self._refuse(request, exchange, wrong, of_a_stranger=True)
         elif request.path.startswith("/_soundstage/"):
             await self._control.handle(request, exchange)
         else:
@@ -129,13 +129,13 @@ class WireApp:
                 raise
             await self._refuse(request, exchange, error)
 
-    async def _refuse(self, request: HttpRequest, exchange: Exchange, error: RequestRejected) -> None:
+    async def _refuse(
+        self, request: HttpRequest, exchange: Exchange, error: RequestRejected, *, of_a_stranger: bool = False
+    ) -> None:
         found = find_route(request.method, request.path, request.query, request.headers)
         codec = CODECS[found.format if found is not None else format_of(request.path)]
         fault = codec.fault(error, self._stamp())
-        self._clean_headers(request)  # what is secret in them is known before the body is kept
-        clean = self.journal.redactor.bytes(request.body[: 2 * SHOWN_OF_BODY])
-        shown = clean[:SHOWN_OF_BODY]  # cut off last: no beginning of a secret is left
+        shown = b"" if of_a_stranger else self._beginning_of_body(request)
         self.journal.append(
             RequestRefused(
                 format=codec.name,
@@ -148,11 +148,17 @@ class WireApp:
         )
         await exchange.reply(fault.status, fault.headers, fault.body)
 
+    def _beginning_of_body(self, request: HttpRequest) -> bytes:
+        """What the journal keeps of a body that is refused. Nothing is kept of, or learnt from, a stranger's."""
+        self._clean_headers(request)  # what is secret in them is known before the body is kept
+        clean = self.journal.redactor.bytes(request.body[: 2 * SHOWN_OF_BODY])
+        return clean[:SHOWN_OF_BODY]  # cut off last: no beginning of a secret is left
+
     def _clean_headers(self, request: HttpRequest) -> dict[str, str]:
         """The headers without their secrets; the journal's redactor learns these, and a key in the query."""
         redactor = self.journal.redactor
         for key in parse_qs(request.query).get("key", ()) if request.query else ():
-            redactor.add(key)
+            redactor.meet(key)
         return redactor.headers(request.headers)
 
     def _stamp(self) -> Stamp:

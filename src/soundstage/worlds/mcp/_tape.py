@@ -54,14 +54,14 @@ class McpTape:
     Args:
         lines: what is on it.
         name: how messages call it.
-        redactor: what is kept out of it.
+        redactor: knows what is kept out of it; unless given, one that knows the secrets of the environment.
     """
 
     def __init__(
         self, lines: Iterable[McpTapeLine] = (), *, name: str = "tape", redactor: Redactor | None = None
     ) -> None:
         self.name = name
-        self.redactor = redactor if redactor is not None else Redactor()
+        self.redactor = redactor if redactor is not None else Redactor.from_environment()
         self._lines = list(lines)
         self._path: Path | None = None
 
