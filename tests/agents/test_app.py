@@ -184,9 +184,8 @@ def test_a_host_raises_what_a_part_of_its_app_has_raised():
         await host.journal.wait_for(failed, within=5)
         await host.clock.sleep(1)
 
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(RuntimeError, match="of the route"):
         HostBuilder().with_app(AppBuilder().apply(configure).build()).run(body)
-    assert [str(error) for error in caught.value.exceptions] == ["of the route"]
 
 
 def test_several_failures_at_once_are_all_raised(run_app):
@@ -216,9 +215,8 @@ def with_bad_end(app):
 
 
 def test_what_goes_wrong_at_the_end_is_raised(run_app):
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(RuntimeError, match=r"^cannot stop$"):
         run_app(with_bad_end)
-    assert [str(error) for error in caught.value.exceptions] == ["cannot stop"]
 
 
 def test_what_goes_wrong_at_the_end_is_raised_even_if_the_app_was_only_stopped(around):
@@ -226,11 +224,10 @@ def test_what_goes_wrong_at_the_end_is_raised_even_if_the_app_was_only_stopped(a
         running = asyncio.create_task(around(with_bad_end, end=False).run())
         await asyncio.sleep(1)
         running.cancel()
-        with pytest.raises(ExceptionGroup) as caught:
+        with pytest.raises(RuntimeError, match=r"^cannot stop$"):
             await running
-        return [str(error) for error in caught.value.exceptions]
 
-    assert run(main()) == ["cannot stop"]
+    run(main())
 
 
 def test_a_failure_carries_what_went_wrong_at_the_end_as_a_note(run_app):
@@ -544,7 +541,7 @@ def test_a_run_has_journals_of_the_families_of_its_branches(around):
             return FailsToStop("none", scope.journal)
 
         app = around(lambda app: (app.use_console(), app.with_daemon(look)))
-        with pytest.raises(ExceptionGroup):
+        with pytest.raises(RuntimeError, match="cannot stop"):
             await app.run()
         return found["chat"].entries
 

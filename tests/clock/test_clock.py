@@ -9,7 +9,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from soundstage.clock import Clock, Deadline, IdSource, SystemClock, VirtualClock, run, running_clock
+from soundstage.clock import (
+    Clock,
+    Deadline,
+    IdSource,
+    SystemClock,
+    VirtualClock,
+    run,
+    running_clock,
+    time_limit,
+)
 from soundstage.errors import InvalidStateError
 
 
@@ -93,10 +102,19 @@ def test_a_deadline_gives_later_waits_what_earlier_ones_left():
     assert deadline.left == 0
 
 
-@pytest.mark.parametrize("within", [0, -1, float("nan"), float("inf")])
-def test_a_deadline_that_never_comes_or_has_passed_is_refused(within):
-    with pytest.raises(ValueError, match="more than 0 seconds and finite"):
+@pytest.mark.parametrize("within", [0, -1, float("nan"), float("-inf")])
+def test_a_deadline_that_has_passed_or_is_no_number_is_refused(within):
+    with pytest.raises(ValueError, match="more than 0"):
         Deadline(VirtualClock(), within)
+    with pytest.raises(ValueError, match="more than 0"):
+        time_limit(within)
+
+
+def test_a_deadline_in_infinity_is_none():
+    clock = VirtualClock()
+    deadline = Deadline(clock, float("inf"))
+    clock.advance(1e9)
+    assert (deadline.left, deadline.timeout) == (float("inf"), None)
 
 
 def test_ids_repeat_with_the_seed_and_differ_without():

@@ -72,7 +72,7 @@ def with_command(
 
 
 async def finished(command: Command) -> int:
-    return await command.wait(within=30)
+    return await command.wait(None, within=30)
 
 
 def test_lines_come_as_they_are_printed_and_answers_follow_what_is_sent() -> None:
@@ -99,7 +99,7 @@ def test_lines_come_as_they_are_printed_and_answers_follow_what_is_sent() -> Non
 def test_both_channels_are_kept_apart_and_stderr_is_in_the_exit() -> None:
     async def body(command: Command) -> tuple[list[str], list[str]]:
         await command.expect("bad", channel="stderr")
-        assert await command.wait() == 3
+        assert await command.wait(3) == 3
         assert command.exit_code == 3
         return command.lines(), command.lines("stderr")
 
@@ -403,3 +403,37 @@ def test_a_command_is_a_driver() -> None:
         Command([], Journal())
     with pytest.raises(ScriptError, match="chroot"):
         Command(["cat"], Journal(), isolation="chroot")
+
+
+@pytest.mark.parametrize("end", ["sys.exit(3)", "os.abort()"])
+def test_a_program_that_fails_fails_the_run_even_if_nobody_waits_for_its_exit(end: str) -> None:
+    source = f"import os, sys; print('no', flush=True); {end}"
+
+    async def only_its_line(command: Command) -> None:
+        await command.expect("no")
+        await command.journal.wait_for(ProcessExited, within=30)
+
+    async def waits(command: Command) -> int:
+        return await command.wait(within=30)
+
+    async def says_so(command: Command) -> int:
+        return await command.wait(None, within=30)
+
+    with pytest.raises(AppError, match=r"nobody looked[\s\S]*exit code 0[\s\S]*stdout: 'no'[\s\S]*code=None"):
+        with_command(python(source), only_its_line)
+    with pytest.raises(ExpectationError, match=r"an exit with code 0[\s\S]*stdout: 'no'"):
+        with_command(python(source), waits)
+    with_command(python(source), only_its_line, code=None)
+    _, code = with_command(python(source), says_so)
+    with pytest.raises(ExpectationError, match=r"exited with another code[\s\S]*exit code 0"):
+        with_command(python("pass"), lambda command: command.wait(code))
+
+
+def test_a_program_that_still_runs_at_the_end_is_ended_at_once() -> None:
+    async def stays(command: Command) -> None:
+        await command.expect("here")
+
+    journal, _ = with_command(
+        python("import time; print('here', flush=True); time.sleep(600)"), stays, grace=600
+    )
+    assert journal.events(ProcessExited)[0].code == -signal.SIGTERM

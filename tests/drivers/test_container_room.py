@@ -42,7 +42,7 @@ def in_container(
 
 
 async def until_its_end(command: Command) -> tuple[int, list[str], list[str]]:
-    return await command.wait(within=40), command.lines(), command.lines("stderr")
+    return await command.wait(None, within=40), command.lines(), command.lines("stderr")
 
 
 def sh(script: str) -> list[str]:
@@ -128,7 +128,7 @@ def test_a_server_of_the_run_is_reached_and_every_other_try_is_on_record(busybox
             isolation=busybox,
         )
         await command.start()
-        await command.wait(within=40)
+        await command.wait(None, within=40)
         lines = command.lines()
         await command.stop()
         await server.stop()

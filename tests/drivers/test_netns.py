@@ -47,7 +47,7 @@ def run_inside(
         command = Command(argv, journal, isolation="netns", **options)
         await command.start()
         try:
-            await command.wait(within=30)
+            await command.wait(None, within=30)
             return command.lines()
         finally:
             await command.stop()
@@ -73,7 +73,7 @@ async def said_by(journal: Journal, argv: Sequence[str], **options: Any) -> list
     command = Command(argv, journal, isolation="netns", **options)
     await command.start()
     try:
-        await command.wait(within=30)
+        await command.wait(None, within=30)
         return command.lines()
     finally:
         await command.stop()

@@ -260,8 +260,10 @@ def test_a_request_whose_app_is_stopped_ends_in_the_trace():
         script = Script()
         script.otherwise("too late", delay=3600)
         host = HostBuilder().with_script(script).with_console().with_app(app).build()
-        async with host:
-            await host.journal.wait_for(ModelRequested, within=1)
+        with pytest.raises(ValueError, match="the test has enough"):
+            async with host:
+                await host.journal.wait_for(ModelRequested, within=1)
+                raise ValueError("the test has enough")
         return host.journal.read()
 
     records = run(main())

@@ -285,7 +285,7 @@ async def test_without_a_key_the_program_says_which_one_it_needs(command, shop, 
     none = {"OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": ""}
     team = await command(program("--folder", shop, *options, "x"), cwd=ROOT, environment=none)
     await team.expect(f"expected: {named} in the environment", within=30)
-    assert await team.wait(within=30) == 1
+    assert await team.wait(1, within=30) == 1
 
 
 @pytest.mark.parametrize(

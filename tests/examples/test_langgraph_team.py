@@ -189,4 +189,4 @@ def test_the_wire_and_spans_see_the_same(script, model_server, journal, elsewher
 async def test_the_program_says_what_is_missing(command, arguments, expected):
     program = await command([*PROGRAM[:3], *arguments], cwd=ROOT, environment={"OPENAI_API_KEY": ""})
     await program.expect(expected)
-    assert await program.wait(within=30) == 2
+    assert await program.wait(2, within=30) == 2

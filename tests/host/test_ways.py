@@ -12,7 +12,6 @@ from soundstage.agents import ChatEntry, ChatReceived, ChatReply
 from soundstage.clock import SystemClock, VirtualClock
 from soundstage.errors import (
     AppError,
-    EnvironmentProblem,
     ExpectationError,
     InvalidStateError,
     NoMatchError,
@@ -140,9 +139,8 @@ def test_a_program_that_fails_after_the_body_fails_the_run():
         await host.console.send("go")
         await host.console.expect("partly")
 
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(AppError, match="exit code 3"):
         program(DIES).run(body)
-    assert caught.group_contains(AppError, match="exit code 3")
 
 
 def test_a_program_that_ignores_the_end_of_its_input_is_ended():
@@ -166,7 +164,7 @@ def test_an_app_that_fails_ends_the_wait_with_its_error():
         assert not isinstance(caught.value, WaitTimeout)
         return host.clock.now()
 
-    with pytest.raises(ExceptionGroup, match="did not end cleanly"):
+    with pytest.raises(RuntimeError, match="the app is broken"):
         HostBuilder().with_app(broken).run(body)
 
 
@@ -254,7 +252,7 @@ def test_a_bot_that_dies_ends_the_wait_for_its_message():
         assert not isinstance(caught.value, WaitTimeout)
         assert host.clock.now() < 600
 
-    with pytest.raises(ExceptionGroup, match="did not end cleanly"):
+    with pytest.raises(RuntimeError, match="the bot is broken"):
         HostBuilder().with_virtual_discord().with_app(app).run(body)
 
 
@@ -358,7 +356,7 @@ def test_an_app_may_finish_its_work_when_the_body_is_over():
 
 def test_an_app_that_does_not_stop_is_named_with_the_states_and_the_waits_of_all():
     async def stubborn(context):
-        for _ in range(3):
+        for _ in range(200):
             try:
                 await context.clock.sleep(3600)
             except BaseException:
@@ -367,12 +365,9 @@ def test_an_app_that_does_not_stop_is_named_with_the_states_and_the_waits_of_all
     async def body(host):
         await host.clock.sleep(1)
 
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(WaitTimeout, match=r"'app' did not stop within 2 s[\s\S]*app: running") as caught:
         HostBuilder().with_limits(stop_within=2).with_app(stubborn).run(body)
-    late = caught.value.exceptions[0]
-    assert isinstance(late, EnvironmentProblem)
-    assert "app: running" in str(late)
-    assert "stubborn" in str(late)
+    assert "stubborn" in str(caught.value)
 
 
 def test_a_run_with_a_program_is_on_the_time_of_the_machine():

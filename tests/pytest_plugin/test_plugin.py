@@ -190,7 +190,7 @@ def test_a_program_runs_against_the_scripted_model_and_cannot_leave(inner):
 
         async def test_leaves(command):
             program = await command([sys.executable, "-c", LEAVES])
-            assert await program.wait(within=30) != 0
+            assert await program.wait(None, within=30) != 0
     """)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*example.com:80*"])

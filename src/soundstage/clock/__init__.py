@@ -4,9 +4,17 @@
 task waits; `run(main(), clock=VirtualClock())` gives asyncio's own timers that time too.
 """
 
-from soundstage.clock._clock import Clock, Deadline, SystemClock, VirtualClock, running_clock
+from soundstage.clock._clock import (
+    Clock,
+    Deadline,
+    SystemClock,
+    VirtualClock,
+    check_seconds,
+    running_clock,
+    time_limit,
+)
 from soundstage.clock._ids import IdSource
-from soundstage.clock._loop import VirtualLoop
+from soundstage.clock._loop import Pending, VirtualLoop
 from soundstage.clock._run import run
 from soundstage.clock._schedule import Schedule, current_schedule, scheduled
 from soundstage.clock._tasks import where
@@ -15,13 +23,16 @@ __all__ = [
     "Clock",
     "Deadline",
     "IdSource",
+    "Pending",
     "Schedule",
     "SystemClock",
     "VirtualClock",
     "VirtualLoop",
+    "check_seconds",
     "current_schedule",
     "run",
     "running_clock",
     "scheduled",
+    "time_limit",
     "where",
 ]

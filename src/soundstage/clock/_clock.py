@@ -108,25 +108,44 @@ def running_clock() -> Clock:
     return clock if clock is not None else SystemClock()
 
 
+def check_seconds(seconds: float, what: str = "a timeout") -> float:
+    """The seconds that a wait may take: more than zero; infinity is a wait without a deadline.
+
+    Raises:
+        ValueError: for zero, a negative number, and what is no number (NaN).
+    """
+    if not seconds > 0:
+        raise ValueError(f"{what} is a number of seconds, more than 0, got {seconds!r}; math.inf has no end")
+    return seconds
+
+
+def time_limit(within: float) -> asyncio.Timeout:
+    """`asyncio.timeout`, for seconds that were given to a wait: see `check_seconds`."""
+    return asyncio.timeout(None if check_seconds(within) == math.inf else within)
+
+
 class Deadline:
     """A point in time that several waits share: later waits get what earlier ones left.
 
     Args:
         clock: whose time.
-        within: seconds from now, more than zero and finite.
+        within: seconds from now, more than zero; infinity is no deadline at all.
 
     Raises:
-        ValueError: if `within` is not more than zero, or infinite.
+        ValueError: if `within` is not more than zero.
     """
 
     def __init__(self, clock: Clock, within: float) -> None:
-        if not 0 < within < math.inf:
-            raise ValueError(f"a timeout must be more than 0 seconds and finite, got {within!r}")
         self._clock = clock
-        self.within = within
+        self.within = check_seconds(within)
         self._at = clock.now() + within
 
     @property
     def left(self) -> float:
-        """Seconds left, never below zero."""
+        """Seconds left, never below zero; infinity without a deadline."""
         return max(self._at - self._clock.now(), 0.0)
+
+    @property
+    def timeout(self) -> float | None:
+        """What is left, for functions of the system, which take `None` for no deadline."""
+        return None if self._at == math.inf else self.left

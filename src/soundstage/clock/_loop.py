@@ -15,6 +15,9 @@ is raised with the list of waiting tasks instead of hanging. A timer that is due
 timer. A program that polls while it waits in vain would make time jump for ever; that ends in the same error
 after `max_jumps` of the clock.
 
+Whoever ends a run asks what is still to come: `idle` returns when every other task waits, just before the clock would
+jump, and `pending` lists the timers with the tasks that have set them.
+
 Under a schedule (`_schedule`) the order of ready tasks is drawn from a seed instead of being asyncio's own.
 """
 
@@ -27,8 +30,9 @@ import math
 import selectors
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextvars import Context
 from itertools import count
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from soundstage.clock._clock import VirtualClock
 from soundstage.clock._network import forbid, no_network, without_network
@@ -47,6 +51,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         self._clock = clock
         self._jumps = 0
         self.threads = 0
+        self.when_idle: list[asyncio.Future[None]] = []
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is not None and timeout <= 0:
@@ -56,6 +61,8 @@ class _JumpingSelector(selectors.DefaultSelector):
             return ready
         if self.threads:
             return super().select(None)
+        if self._told_idle():
+            return []
         if timeout is None:
             raise _deadlock("every task waits, and no timer, thread or message can wake one")
         self._jumps += 1
@@ -64,6 +71,14 @@ class _JumpingSelector(selectors.DefaultSelector):
             raise _deadlock(f"the clock has jumped {self._clock.max_jumps} times and the run has not ended")
         self._clock.advance(timeout)
         return []
+
+    def _told_idle(self) -> bool:
+        """Wake those who wait for everybody else to wait; whether there are any."""
+        waiting, self.when_idle = self.when_idle, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+        return bool(waiting)
 
 
 def _deadlock(summary: str) -> DeadlockError:
@@ -78,13 +93,28 @@ def _deadlock(summary: str) -> DeadlockError:
 class _Timer(asyncio.TimerHandle):
     """A timer with a number: of two for the same moment, the one that was set first fires first."""
 
-    __slots__ = ("number",)
+    __slots__ = ("number", "task")
     number: int
+    task: asyncio.Task[Any] | None
 
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, _Timer):
             return NotImplemented
         return (self.when(), self.number) < (other.when(), other.number)
+
+
+class Pending(NamedTuple):
+    """A timer that will fire.
+
+    Args:
+        at: when.
+        task: what has set it, if a task has.
+        context: the context variables of what has set it.
+    """
+
+    at: float
+    task: asyncio.Task[Any] | None
+    context: Context
 
 
 class _Counted(Executor):
@@ -148,11 +178,27 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._check_closed()  # type: ignore[attr-defined]
         timer = _Timer(when, callback, args, self, context)
         timer.number = next(self._numbers)
+        timer.task = asyncio.current_task(self)
         if when == math.inf:
             return timer
         heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
         timer._scheduled = True  # type: ignore[attr-defined]  # noqa: SLF001  (asyncio's own mark)
         return timer
+
+    async def idle(self) -> None:
+        """Return when every other task waits and no thread works: what comes next is a timer, or nothing."""
+        future: asyncio.Future[None] = self.create_future()
+        self._jumping.when_idle.append(future)
+        await future
+
+    def pending(self) -> list[Pending]:
+        """The timers that will fire, in any order."""
+        timers: list[_Timer] = self._scheduled  # type: ignore[attr-defined]
+        return [
+            Pending(timer.when(), timer.task, timer._context)  # type: ignore[attr-defined]  # noqa: SLF001
+            for timer in timers
+            if not timer.cancelled()
+        ]
 
     def set_default_executor(self, executor: ThreadPoolExecutor) -> None:  # type: ignore[override]
         """The threads for `to_thread`."""

@@ -1,16 +1,19 @@
 """Any program as a driver: lines in, lines out, an exit code.
 
+A program that exits with an error fails the run, unless the test has agreed to its code (`_exits`).
+
 Every line that it prints is an event as soon as it comes. `expect` and `wait` wait for events, never for time
 to pass, and fail at once when the program ends without showing what was expected.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from soundstage.clock import time_limit
+from soundstage.drivers._exits import ExitCodes
 from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
 from soundstage.drivers._process import GRACE, SHOWN, Process
 from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
@@ -20,6 +23,7 @@ from soundstage.match import Matcher, matcher, preview
 from soundstage.net import EgressProxy
 
 WITHIN = 10.0
+UNSAID: Final = 10_000  # a code that no program exits with
 
 
 class Command(Daemon):
@@ -34,11 +38,13 @@ class Command(Daemon):
         stdin: text for its standard input, which then ends; without it, use `send`.
         proxy: a proxy that runs already; one of its own unless given, or named in `environment`.
         isolation: how far it is kept apart.
-        grace: seconds that it gets after its input has ended, and again after SIGTERM, when it is stopped.
+        grace: seconds that it gets after SIGTERM, when it is stopped and still runs.
+        code: the exit code that it is to have; any, if `None`.
         name: how messages and the journal call it; the program's name unless given.
 
     Raises:
         EnvironmentProblem: from `start`, if it cannot be run.
+        AppError: from `stop`, if it has exited with another code, or crashed, and nobody has looked.
 
     Example:
         ::
@@ -62,6 +68,7 @@ class Command(Daemon):
         proxy: EgressProxy | None = None,
         isolation: AnyIsolation = Isolation.PROCESS,
         grace: float = GRACE,
+        code: int | None = 0,
         name: str = "",
     ) -> None:
         if not argv:
@@ -72,6 +79,7 @@ class Command(Daemon):
         self._cwd = cwd
         self._stdin = stdin
         self._grace = grace
+        self._exits = ExitCodes(self.name, code)
         self._sandbox = Sandbox(
             journal, proxy=proxy, extra=environment, allow=allow, isolation=self.isolation
         )
@@ -112,11 +120,19 @@ class Command(Daemon):
         self._seen = process.started_at or 0
 
     async def _stop(self) -> None:
+        process = self._process
+        code = None if process is None else process.code  # before we end it: it has exited by itself
         try:
-            if self._process is not None and self._process.alive:
-                await self._process.end(grace=self._grace)
+            if process is not None and process.alive:
+                process.end_input()
+                await process.terminate(grace=self._grace)
         finally:
             await self._sandbox.close()
+        if process is not None:
+            self._exits.judge(code, self._seen_at_exit())
+
+    def _seen_at_exit(self) -> str:
+        return f"{self._shown(0) or 'no line at all'}\nexit code {self.exit_code}"
 
     def _running(self) -> Process:
         if self._process is None:
@@ -162,7 +178,7 @@ class Command(Daemon):
         """
         wanted = matcher(match)
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 record = await self._next(wanted, channel)
         except TimeoutError:
             raise WaitTimeout(
@@ -172,6 +188,7 @@ class Command(Daemon):
                 hint="what is shown above came after the last expected line",
             ) from None
         if isinstance(record.event, ProcessExited):
+            self._exits.told()
             raise ExpectationError(
                 f"{self.name} exited with code {record.event.code} and did not print the expected line",
                 expected=wanted.describe(),
@@ -215,21 +232,30 @@ class Command(Daemon):
             f"{channel}: {preview(text)}" for channel, text in self._lines_after(position)[-SHOWN:]
         )
 
-    async def wait(self, *, within: float = WITHIN) -> int:
+    async def wait(self, code: int | None = UNSAID, *, within: float = WITHIN) -> int:
         """Wait until it has exited by itself, and return its exit code, negative for a signal.
 
+        Args:
+            code: the code that it is to exit with; the one that it was made with, unless given; any, if `None`.
+            within: seconds.
+
         Raises:
+            ExpectationError: if it exits with another code, or crashes.
             WaitTimeout: if it does not exit in time; it is ended then.
         """
         process = self._running()
         try:
-            async with asyncio.timeout(within):
-                return await process.wait()
+            async with time_limit(within):
+                found = await process.wait()
         except TimeoutError:
-            await process.end(grace=self._grace)
+            self._exits.told()
+            process.end_input()
+            await process.terminate(grace=self._grace)
             raise WaitTimeout(
                 f"{self.name} did not exit within {within:g} s",
                 expected="an exit by itself",
                 seen=self._shown(0) or "no line at all",
                 hint="it may wait for input: end_input() ends it; it has been ended now",
             ) from None
+        self._exits.check(self._exits.code if code == UNSAID else code, found, self._seen_at_exit())
+        return found

@@ -13,10 +13,13 @@ What a program overwrites within one go is never seen, as it is with people. A p
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from soundstage.clock import time_limit
+from soundstage.drivers._exits import ExitCodes
 from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
 from soundstage.drivers._process import GRACE
 from soundstage.drivers._pty import Pty, PtyProcess
@@ -51,12 +54,14 @@ class Terminal(Daemon):
         proxy: a proxy that runs already; one of its own unless given, or named in `environment`.
         isolation: how far it is kept apart.
         grace: seconds that it gets to end after SIGHUP and SIGTERM, when it is stopped.
+        code: the exit code that it is to have; any, if `None`.
         echo: whether the terminal shows what is typed; a program that edits lines itself decides for itself.
         on_output: gets what the program writes, as it comes, before it is drawn.
         name: how messages and the journal call it.
 
     Raises:
         EnvironmentProblem: from `start`, if it cannot be run, or the system has no pseudo-terminal left.
+        AppError: from `stop`, if it has exited with another code, or crashed, and nobody has looked.
 
     Example:
         ::
@@ -85,6 +90,7 @@ class Terminal(Daemon):
         proxy: EgressProxy | None = None,
         isolation: AnyIsolation = Isolation.PROCESS,
         grace: float = GRACE,
+        code: int | None = 0,
         echo: bool = True,
         on_output: Callable[[bytes], None] | None = None,
         name: str = "terminal",
@@ -97,6 +103,7 @@ class Terminal(Daemon):
         self._emulator = Emulator(columns=columns, rows=rows, history=scrollback)
         self._cwd = cwd
         self._grace = grace
+        self._exits = ExitCodes(name, code)
         self._echo = echo
         self._on_output = on_output
         self._sandbox = Sandbox(
@@ -135,6 +142,9 @@ class Terminal(Daemon):
         self._end.add_done_callback(lambda _: self._wake())
 
     async def _stop(self) -> None:
+        code = (
+            None if self._process is None else self._process.code
+        )  # before we end it: it has exited by itself
         try:
             if self._process is not None and self._process.alive:
                 await self._process.end(grace=self._grace)
@@ -144,6 +154,8 @@ class Terminal(Daemon):
             if self._pty is not None:
                 self._pty.close()
             await self._sandbox.close()
+        if code is not None:
+            self._exits.judge(code, self._seen())
 
     async def _read(self) -> None:
         """Read and draw what the program writes, until its end."""
@@ -228,12 +240,13 @@ class Terminal(Daemon):
         process = self._running()
         wanted = matcher(match)
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 screen = await self._shows(wanted, process)
         except TimeoutError:
             summary = f"{self.name} did not show what was expected within {within:g} s"
             raise WaitTimeout(summary, expected=wanted.describe(), seen=self._seen(wanted)) from None
         if screen is None:
+            self._exits.told()
             raise ExpectationError(
                 f"{self.name} exited and did not show what was expected",
                 expected=wanted.describe(),
@@ -268,14 +281,24 @@ class Terminal(Daemon):
         process = self._running()
         expected = "an exit" if code is None else f"an exit with code {code}"
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 found = await process.wait()
         except TimeoutError:
             summary = f"{self.name} did not exit within {within:g} s"
             raise WaitTimeout(summary, expected=expected, seen=self._seen()) from None
-        if code is not None and found != code:
-            raise ExpectationError(f"{self.name} failed", expected=expected, seen=self._seen())
+        self._exits.check(code, found, self._seen())
         return found
+
+    async def ended(self, *, within: float = WITHIN) -> bool:
+        """Wait some seconds for its exit; whether it has exited. Says nothing about the code that is expected."""
+        with contextlib.suppress(TimeoutError):
+            async with time_limit(within):
+                await self._running().wait()
+        return self.exit_code is not None
+
+    def agree(self, *codes: int) -> None:
+        """It may exit with these codes too."""
+        self._exits.agree(*codes)
 
     def _seen(self, wanted: Matcher | None = None) -> str:
         """The screen as it is, and what else may help."""

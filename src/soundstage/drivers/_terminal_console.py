@@ -10,7 +10,7 @@ without an act of the test, lines are counted and no longer kept; a note says ho
 
 The end. The console ends the input, as Ctrl-D does, and gives the program some seconds to end by itself. What reads
 no input, such as a bot, is told with Ctrl-C instead, as a person would. A program that fails (an exit code that is
-not 0, or a signal that is not ours) fails the run.
+not 0, or a signal that is not ours) fails the run, unless the test has agreed to its code (`_exits`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from soundstage.drivers._lines import LineSplitter
 from soundstage.drivers._terminal import Terminal
-from soundstage.errors import AppError, InvalidStateError, WaitTimeout
+from soundstage.errors import AppError, InvalidStateError
 from soundstage.journal import Journal, MessageSent, Noted, Record
 from soundstage.worlds import Console, ConsoleLines, Screen
 
@@ -49,7 +49,7 @@ class TerminalConsole(Console):
         within: seconds that `expect` waits, unless it is told otherwise.
         grace: seconds that the program gets to end when its input has ended.
         interrupt: whether it is told to end with Ctrl-C, too: for programs that do not end with their input.
-        **options: what `Terminal` takes besides: `columns`, `rows`, `cwd`, `allow`, `proxy`, `isolation`.
+        **options: what `Terminal` takes besides: `columns`, `rows`, `cwd`, `allow`, `proxy`, `isolation`, `code`.
 
     Raises:
         AppError: from `start` or `stop`, if the program fails.
@@ -132,7 +132,7 @@ class TerminalConsole(Console):
     async def _until_ready(self, terminal: Terminal, ready: Awaitable[None]) -> None:
         """Wait until it is ready, or has exited instead."""
         getting_ready = asyncio.ensure_future(ready)
-        exit_ = asyncio.ensure_future(terminal.expect_exit(None, within=math.inf))
+        exit_ = asyncio.ensure_future(terminal.ended(within=math.inf))
         try:
             await asyncio.wait([getting_ready, exit_], return_when=asyncio.FIRST_COMPLETED)
             if not getting_ready.done():
@@ -196,19 +196,11 @@ class TerminalConsole(Console):
         try:
             self.end_input()
             if self._interrupt:
+                terminal.agree(0, *INTERRUPTED)
                 self._press(INTERRUPT)
-            with contextlib.suppress(WaitTimeout):  # it needs to be told otherwise
-                await terminal.expect_exit(None, within=self._grace)
-            code = 0 if self._was_interrupted() else terminal.exit_code
+            await terminal.ended(within=self._grace)  # or it needs to be told otherwise
         finally:
-            await terminal.stop()
-            self._tell(self._splitter.flush())
-        if code:
-            raise AppError(
-                f"the program on {self.name} failed",
-                expected="exit code 0",
-                seen=f"exit code {code}\n{self._shown()}",
-            )
-
-    def _was_interrupted(self) -> bool:
-        return self._interrupt and self.terminal.exit_code in INTERRUPTED
+            try:
+                await terminal.stop()
+            finally:
+                self._tell(self._splitter.flush())

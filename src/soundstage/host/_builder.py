@@ -12,6 +12,7 @@ from soundstage.clock import (
     IdSource,
     SystemClock,
     VirtualClock,
+    check_seconds,
     current_schedule,
     run,
     running_clock,
@@ -149,7 +150,8 @@ class HostBuilder:
         Args:
             argv: the program and its arguments: `[sys.executable, "-m", "my_app"]`.
             environment: more variables, or a function of the host that gives them once its worlds have started.
-            **options: what `drivers.TerminalConsole` takes besides: `cwd`, `columns`, `rows`, `allow`.
+            **options: what `drivers.TerminalConsole` takes besides: `cwd`, `columns`, `rows`, `allow`, and `code`,
+                the exit code that it is to have: 0, unless given, and any, if `None`.
         """
         self._real = True
         self._program = lambda host: make_program(host, argv, environment, **{**self._within(), **options})
@@ -210,7 +212,7 @@ class HostBuilder:
         """
         limits: dict[str, Any] = {"start_within": start_within, "stop_within": stop_within, "grace": grace}
         for name, seconds in limits.items():
-            _check_seconds(name, seconds)
+            check_seconds(seconds, name)
         self._settings = self._settings._replace(**limits)
         return self
 
@@ -220,7 +222,7 @@ class HostBuilder:
         Raises:
             ValueError: if it is not more than 0.
         """
-        _check_seconds("a timeout", seconds)
+        check_seconds(seconds)
         self._settings = self._settings._replace(wait_within=seconds)
         return self
 
@@ -231,6 +233,11 @@ class HostBuilder:
     def allow_egress(self) -> Self:
         """Do not fail the run when the app tries to reach a host outside (it is refused all the same)."""
         self._settings = self._settings._replace(allow_egress=True)
+        return self
+
+    def allow_unfinished(self) -> Self:
+        """Do not fail the run when its end cuts off a reply or a tool that is under way."""
+        self._settings = self._settings._replace(allow_unfinished=True)
         return self
 
     def build(self) -> Host:
@@ -333,8 +340,3 @@ class HostBuilder:
                 hint="leave out servers, programs and workspaces, or the mark `schedules`",
             )
         return run(main(), clock=SystemClock() if self._real else VirtualClock())
-
-
-def _check_seconds(what: str, seconds: float) -> None:
-    if not seconds > 0:
-        raise ValueError(f"{what} is a number of seconds, more than 0; got {seconds!r}")

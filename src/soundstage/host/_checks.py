@@ -3,48 +3,84 @@
 from __future__ import annotations
 
 from soundstage.errors import ExpectationError, ScriptError
+from soundstage.host._work import Cut, describe_cut, dropped
 from soundstage.journal import EgressTried, Journal, ModelFailed
 from soundstage.models import Rule, ScriptedModel
 
 
 def check_end(
-    journal: Journal, scripted: ScriptedModel, *, allow_egress: bool = False, after: int = 0
+    journal: Journal,
+    scripted: ScriptedModel,
+    *,
+    allow_egress: bool = False,
+    allow_unfinished: bool = False,
+    after: int = 0,
+    cut: Cut | None = None,
 ) -> None:
-    """Check that nothing tried to leave, and that a strict script answered every request and used every rule.
+    """Check what must hold: nothing left, a strict script answered every request and used every rule, and no work
+    was cut off.
 
     Args:
         journal: the journal of the run.
         scripted: the model with its script.
         allow_egress: whether the app may have tried to leave.
+        allow_unfinished: whether the end may have cut off replies and tools that were under way.
         after: position in the journal after which the run begins; a file may hold earlier ones.
+        cut: what was under way when the run was ended.
 
     Raises:
-        ExpectationError: naming the hosts that the app tried to reach.
+        ExpectationError: naming the hosts that the app tried to reach, or the work that was cut off.
         ScriptError: with the nearest rules of a request that none answered, even if the app swallowed the
             error; or naming the rules that were never used.
     """
+    _check_egress(journal, after, allowed=allow_egress)
+    strict = bool(scripted.script.strict)
+    failures = journal.events(ModelFailed, after)
+    misses = [event.message for event in failures if event.reason == "no_match"]
+    if misses and strict:
+        raise ScriptError(
+            f"{len(misses)} request(s) had no rule in a strict script",
+            seen=misses[0],
+            hint="the app got an error and may have swallowed it; script the request, or use strict=False",
+        )
+    if not allow_unfinished:
+        _check_unfinished(journal, after, cut)
+    unused = scripted.unused() if strict else []
+    if unused:
+        raise ScriptError(
+            f"{len(unused)} rule(s) of a strict script were never used",
+            seen=list_rules(unused),
+            hint="remove them, or look at the trace: the app did not get there",
+        )
+
+
+def _check_egress(journal: Journal, after: int, *, allowed: bool) -> None:
     tried = sorted({f"{event.host}:{event.port}" for event in journal.events(EgressTried, after)})
-    if tried and not allow_egress:
+    if tried and not allowed:
         raise ExpectationError(
             "the app tried to leave the closed set",
             expected="no host but those of this run",
             seen=", ".join(tried),
             hint="turn the call off in the app, or allow it: allow_egress() on the builder, egress='allow' on the mark",
         )
-    failures = journal.events(ModelFailed, after)
-    misses = [event.message for event in failures if event.reason == "no_match"]
-    if misses and scripted.script.strict:
-        raise ScriptError(
-            f"{len(misses)} request(s) had no rule in a strict script",
-            seen=misses[0],
-            hint="the app got an error and may have swallowed it; script the request, or use strict=False",
+
+
+def _check_unfinished(journal: Journal, after: int, cut: Cut | None) -> None:
+    allow = "or allow it: allow_unfinished() on the builder, unfinished='allow' on the mark"
+    if cut is not None and (lines := describe_cut(journal, cut)):
+        raise ExpectationError(
+            "the end of the run cut off work that was under way",
+            expected="every request has its reply, and every tool has returned, before the test ends",
+            seen="\n".join(lines),
+            hint=f"wait for what it leads to, {allow}",
         )
-    unused = scripted.unused() if scripted.script.strict else []
-    if unused:
-        raise ScriptError(
-            f"{len(unused)} rule(s) of a strict script were never used",
-            seen=list_rules(unused),
-            hint="remove them, or look at the trace: the app did not get there",
+    until = cut.at if cut is not None else len(journal)
+    if lines := dropped(journal, after, until):
+        raise ExpectationError(
+            "a reply was dropped: its client went away while it was being made, and the app did nothing more",
+            expected="the app gets the reply, or goes on without it",
+            seen="\n".join(lines),
+            hint=f"look at what ended the request in the app, {allow}",
         )
 
 

@@ -1,13 +1,13 @@
 """A run while it lasts: starts what the builder named, hands it to the test, and ends it whatever happens.
 
-Order: `RunStarted`, daemons in the order of the builder, the app last; at the end the daemons in reverse,
-`RunFinished`, the journal; the same end when a daemon cannot start. What fails in the background is never lost: it
-is raised when the run ends, or noted on the error that the test itself raised, which always wins.
+Order: `RunStarted`, daemons in the order of the builder, the app last; at the end the inputs, what the app still does
+(`_work`), the daemons in reverse, `RunFinished`, the journal; the same end when a daemon cannot start. Every step of
+the end is taken, whatever the others come to and whoever interrupts (`_ending`). What fails in the background is never
+lost: it is raised when the run ends, or noted on the error that the test itself raised, which always wins.
 """
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import InvalidStateError
 from soundstage.host._checks import check_end
+from soundstage.host._ending import Ending
 from soundstage.host._llm import ModelSide
+from soundstage.host._work import Cut, finish_work, inputs_of
 from soundstage.journal import Event, Journal, RunFinished, RunStarted
 from soundstage.lifecycle import Daemon, ScratchFolder, Supervisor, TaskDaemon
 from soundstage.models import Model, ScriptedModel
@@ -30,16 +32,11 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", bound=Daemon)
 
-INPUT_ENDS = ("end_input", "complete_inbound")  # what worlds call it
 MAKERS = {
     "Console": "with_console()",
     "Workspace": "with_workspace()",
     "ModelServer": "with_server()",
 }
-
-
-def _nothing() -> None:
-    """A world without an input that could end."""
 
 
 class Settings(NamedTuple):
@@ -52,6 +49,7 @@ class Settings(NamedTuple):
     allow_egress: bool
     grace: float = 1.0
     wait_within: float | None = None
+    allow_unfinished: bool = False
 
 
 class Host:
@@ -172,65 +170,83 @@ class Host:
         try:
             await self._supervisor.start()
         except BaseException as error:  # nobody calls `__aexit__` then
-            self._close_data_dir()
-            self._finish(error)
+            ending = Ending(self.clock)
+            ending.take(self._close_data_dir)
+            self._finish(ending, error)
+            ending.raise_for(error)
             raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        failure: BaseException | None = None
+        ending = Ending(self.clock)
         try:
-            await self._stop()
-            if error is None:
-                allow = self.settings.allow_egress
-                check_end(self.journal, self.scripted, allow_egress=allow, after=self._begun)
-        except BaseException as found:  # noqa: BLE001  (raised below, or noted on the test's own error)
-            failure = found
-        self._finish(error if error is not None else failure)
-        if failure is not None and error is not None:
-            error.add_note(_told(failure))
-        elif failure is not None:
-            raise failure
-
-    def _finish(self, error: BaseException | None) -> None:
-        """The last event: how the run has ended."""
-        self.journal.append(
-            RunFinished(
-                outcome="passed" if error is None else "failed",
-                reason="" if error is None else f"{type(error).__name__}: {error}",
-            ),
-            source="host",
-        )
-        self.journal.close()
-
-    async def _stop(self) -> None:
-        try:
-            if self._supervisor is not None:
-                await self._end_inputs()
-                await self._supervisor.stop()
+            await self._end(ending, error)
         finally:
-            self._close_data_dir()
+            self._finish(ending, error)
+        ending.raise_for(error)
+
+    async def _end(self, ending: Ending, error: BaseException | None) -> None:
+        """Every step of the end, whatever the others come to; then what must hold if nothing has failed."""
+        for end in inputs_of(self.daemons):
+            ending.take(end)
+        cut = Cut(len(self.journal))
+
+        async def settle() -> None:
+            nonlocal cut
+            cut = await self._settle(failed=error is not None)
+
+        await ending.wait(settle)
+        if self._supervisor is not None:
+            await ending.wait(self._supervisor.stop)
+        ending.take(self._close_data_dir)
+        if error is None and ending.interrupted is None:
+            self._check(ending, cut)
+
+    async def _settle(self, *, failed: bool) -> Cut:
+        """Let the app come to its end by itself; the work that is left."""
+        apps = [self.app] if self.app is not None else []
+        if failed:  # what it was doing does not matter any more
+            for app in apps:
+                await app.settle(self.settings.grace)
+            return Cut(len(self.journal))
+        return await finish_work(
+            self.daemons, apps, self.journal, after=self._begun, grace=self.settings.grace
+        )
+
+    def _check(self, ending: Ending, cut: Cut) -> None:
+        """What must hold; a finding beside a failure of the background is told in a note of that."""
+        failures = list(ending.problems)
+        ending.take(
+            lambda: check_end(
+                self.journal,
+                self.scripted,
+                allow_egress=self.settings.allow_egress,
+                allow_unfinished=self.settings.allow_unfinished,
+                after=self._begun,
+                cut=cut,
+            )
+        )
+        for finding in ending.problems[len(failures) :] if failures else ():
+            failures[0].add_note(f"and at the end of the run: {finding}")
+            ending.problems.remove(finding)
+
+    def _finish(self, ending: Ending, error: BaseException | None) -> None:
+        """The last event: how the run has ended. Then the journal is closed."""
+        outcome = ending.outcome(error)
+        finished = RunFinished(
+            outcome="passed" if outcome is None else "failed",
+            reason="" if outcome is None else f"{type(outcome).__name__}: {outcome}",
+        )
+        ending.take(lambda: self.journal.append(finished, source="host"))
+        ending.take(self.journal.close)
 
     def _close_data_dir(self) -> None:
         if self._data_dir is not None:
             self._data_dir.close()
 
-    async def _end_inputs(self) -> None:
-        """End what the app reads, and give it some time to come to its end by itself."""
-        for daemon in self.daemons:
-            for name in INPUT_ENDS:
-                getattr(daemon, name, _nothing)()
-        if self.app is not None:
-            await self.app.settle(self.settings.grace)
-
     @property
     def path(self) -> Path | None:
         """The file of the journal, if it has one."""
         return self.journal.path
-
-
-def _told(failure: BaseException) -> str:
-    lines = traceback.format_exception(failure)
-    return "and while the run was being ended:\n" + "".join(lines)

@@ -226,7 +226,7 @@ class Journal:
         search = _Search(self._records, event_matcher(match), _position(after))
         deadline = Deadline(self.clock, within)
         try:
-            async with asyncio.timeout(deadline.left) as limit:
+            async with asyncio.timeout(deadline.timeout) as limit:
                 while (found := search.next()) is None and await self._grown(search.cursor):
                     pass
         except TimeoutError:
@@ -253,7 +253,7 @@ class Journal:
                     break
                 continue
             try:
-                in_time = grown.wait(deadline.left)
+                in_time = grown.wait(deadline.timeout)
             finally:
                 self._unregister(grown.set)
             if not in_time:

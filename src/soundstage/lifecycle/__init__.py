@@ -1,22 +1,27 @@
 """Things that start, run and stop: daemons, the supervisor that owns them, and folders that go with a run."""
 
-from soundstage.lifecycle._daemon import Daemon, Status, TaskDaemon
+from soundstage.lifecycle._daemon import Daemon, Status, TaskDaemon, of_daemon
 from soundstage.lifecycle._git_call import GitCall, git_call, run_git
+from soundstage.lifecycle._patience import Patience
 from soundstage.lifecycle._processes import owner_is_dead, started_at, variables_of
 from soundstage.lifecycle._scratch import ScratchFolder, remove_tree
-from soundstage.lifecycle._supervisor import Supervisor
+from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
 from soundstage.lifecycle._thread import LoopThread
 
 __all__ = [
+    "UNCLEAN",
     "Daemon",
     "GitCall",
     "LoopThread",
+    "Patience",
     "ScratchFolder",
     "Status",
     "Supervisor",
     "TaskDaemon",
     "git_call",
+    "of_daemon",
     "owner_is_dead",
+    "raise_together",
     "remove_tree",
     "run_git",
     "started_at",

@@ -7,6 +7,9 @@ raised by `stop`, so nothing that went wrong in the background is lost.
 Whoever waits for a status or a failure waits for this daemon: the journal wakes it, its own state answers. What was
 before counts, so nobody can come too late.
 
+Tasks and timers know which daemon they belong to, by the context variable `of_daemon`: a task inherits it from the one
+that made it. So whoever ends a run can tell the timers of its parts from those of the test.
+
 Starting and stopping take turns: whoever stops a daemon that is about to start waits until it has started.
 """
 
@@ -16,12 +19,16 @@ import asyncio
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import Final
 
 from soundstage.clock import Deadline
 from soundstage.errors import AppError, InvalidStateError, WaitTimeout
 from soundstage.journal import DaemonChanged, Journal
+
+of_daemon: ContextVar[Daemon | None] = ContextVar("of_daemon", default=None)
+"""The outermost daemon that the running code belongs to."""
 
 
 class Status(StrEnum):
@@ -101,7 +108,7 @@ class Daemon(ABC):
         if holds():
             return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(deadline.left), contextlib.aclosing(self._changes()) as changes:
+            async with asyncio.timeout(deadline.timeout), contextlib.aclosing(self._changes()) as changes:
                 async for _ in changes:
                     if holds():
                         return
@@ -127,11 +134,15 @@ class Daemon(ABC):
         async with self._turn:
             if self._status is not Status.STOPPED:
                 self._refuse(Status.RUNNING)
+            whose = of_daemon.set(of_daemon.get() or self)
             try:
                 await self._start()
             except BaseException as error:
                 self.report_failure(error)
                 raise
+            finally:
+                with contextlib.suppress(ValueError):  # given up unfinished, and ended from elsewhere
+                    of_daemon.reset(whose)
             self._move(Status.RUNNING)
 
     async def stop(self) -> None:

@@ -1,8 +1,8 @@
 """Starts daemons in order, stops them in reverse, and loses no exception on the way.
 
-Stopping is a task of its own. Whoever asked for it may be cancelled meanwhile (a timeout, Ctrl-C); the
-daemons are stopped all the same, because what they own, such as processes, would outlive the run. Each has
-what is left of the common time, but never less than a moment: one that is late does not cost others theirs.
+Whoever stops the daemons may be interrupted meanwhile (a timeout, Ctrl-C); they are stopped all the same, because
+what they own, such as processes, would outlive the run (`_patience`). Each has what is left of the common time, but
+never less than a moment: one that is late does not cost others theirs.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from soundstage.clock import Clock, Deadline, where
-from soundstage.errors import EnvironmentProblem, HarnessError, WaitTimeout
-from soundstage.lifecycle._daemon import Daemon
+from soundstage.errors import HarnessError, WaitTimeout
+from soundstage.lifecycle._daemon import Daemon, Status
+from soundstage.lifecycle._patience import Patience
 
 START_WITHIN: Final = 30.0
 STOP_WITHIN: Final = 10.0
 MOMENT: Final = 1.0
+UNCLEAN: Final = "the run did not end cleanly"
 SHOWN: Final = 20  # tasks in the message about a daemon that does not stop
 
 
@@ -59,7 +61,7 @@ class Supervisor:
         deadline = Deadline(self._clock, self._start_within)
         for daemon in self.daemons:
             try:
-                async with asyncio.timeout(deadline.left) as limit:
+                async with asyncio.timeout(deadline.timeout) as limit:
                     await daemon.start()
             except BaseException as error:
                 late = limit.expired() and isinstance(error, TimeoutError)
@@ -80,67 +82,79 @@ class Supervisor:
     async def _roll_back(self, failed: Daemon, error: BaseException) -> None:
         stopped = [daemon.name for daemon in reversed(self._started)]
         error.add_note(f"while starting {failed.name!r}; stopped again: {', '.join(stopped) or 'nothing'}")
-        for problem in await self._stop_all():
+        for problem in await self._stop_all(Patience(self._clock)):
             error.add_note(f"and while stopping: {problem!r}")
 
     async def stop(self) -> None:
-        """Stop all that were started, in reverse order; raise all that went wrong as one group."""
-        problems = await self._stop_all()
-        if problems:
-            raise BaseExceptionGroup("the run did not end cleanly", problems)
+        """Stop all that were started, in reverse order; raise what went wrong: one error as itself, several as a group.
 
-    async def _stop_all(self) -> list[BaseException]:
-        """What went wrong. A cancellation that came meanwhile is raised at the end, with that in notes."""
-        stopping = asyncio.create_task(self._stop_each(), name="stop the daemons")
-        cancelled: asyncio.CancelledError | None = None
-        while not stopping.done():
-            try:
-                await asyncio.wait([stopping])
-            except asyncio.CancelledError as error:
-                cancelled = error
-        problems = stopping.result()
-        if cancelled is not None:
+        A cancellation that comes meanwhile is raised at the end, with what went wrong in notes.
+        """
+        patience = Patience(self._clock)
+        problems = await self._stop_all(patience)
+        if patience.interrupted is not None:
             for problem in problems:
-                cancelled.add_note(f"while stopping: {problem!r}")
-            raise cancelled
-        return problems
+                patience.interrupted.add_note(f"while stopping: {problem!r}")
+        patience.finish()
+        raise_together(problems)
 
-    async def _stop_each(self) -> list[BaseException]:
+    async def _stop_all(self, patience: Patience) -> list[BaseException]:
+        """Stop all, whatever comes; what went wrong."""
         deadline = Deadline(self._clock, self._stop_within)
         problems: list[BaseException] = []
         while self._started:
-            problem = await self._stop_one(self._started.pop(), max(deadline.left, MOMENT))
+            problem = await self._stop_one(self._started.pop(), max(deadline.left, MOMENT), patience)
             if problem is not None:
                 problems.append(problem)
         return problems
 
-    async def _stop_one(self, daemon: Daemon, seconds: float) -> BaseException | None:
-        stopping = asyncio.create_task(daemon.stop(), name=f"stop {daemon.name}")
-        await asyncio.wait([stopping], timeout=seconds)
+    async def _stop_one(self, daemon: Daemon, seconds: float, patience: Patience) -> BaseException | None:
+        stopping = _begin_stop(daemon)
+        await patience.wait(stopping, seconds)
+        if stopping.cancelled() and daemon.status is Status.RUNNING:  # cancelled before its first step
+            stopping = _begin_stop(daemon)
+            await patience.wait(stopping, seconds)
         if not stopping.done():
             seen = f"{self.states()}\n{_pending_waits()}"
             stopping.cancel()
-            await asyncio.wait([stopping], timeout=MOMENT)
+            await patience.wait(stopping, MOMENT)
             return self._late(daemon, stopping, seen)
         if stopping.cancelled():
-            return HarnessError(
-                f"the daemon {daemon.name!r} was cancelled while it stopped",
-                expected="`_stop` ends, or raises what went wrong",
-                seen="it let asyncio.CancelledError of its own task through",
-            )
+            return None if patience.interrupted is not None else _let_through(daemon)
         return stopping.exception()
 
-    def _late(self, daemon: Daemon, stopping: asyncio.Task[None], seen: str) -> EnvironmentProblem:
-        problem = EnvironmentProblem(
+    def _late(self, daemon: Daemon, stopping: asyncio.Task[None], seen: str) -> WaitTimeout:
+        problem = WaitTimeout(
             f"the daemon {daemon.name!r} did not stop within {self._stop_within:g} s",
+            expected="it ends, or passes on that it is cancelled",
             seen=seen,
-            hint="it may wait for input that nobody sends",
+            hint="two parts may wait for each other (a deadlock of pumps), or one for input that nobody sends",
         )
         if not stopping.done():
             problem.add_note("it ignores that it has been cancelled, and was left behind")
         elif not stopping.cancelled() and (error := stopping.exception()) is not None:
             problem.add_note(f"and when it was cancelled: {error!r}")
         return problem
+
+
+def raise_together(problems: Sequence[BaseException]) -> None:
+    """Raise what went wrong in the background: one error as itself, several as one group."""
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise BaseExceptionGroup(UNCLEAN, problems)
+
+
+def _begin_stop(daemon: Daemon) -> asyncio.Task[None]:
+    return asyncio.create_task(daemon.stop(), name=f"stop {daemon.name}")
+
+
+def _let_through(daemon: Daemon) -> HarnessError:
+    return HarnessError(
+        f"the daemon {daemon.name!r} was cancelled while it stopped",
+        expected="`_stop` ends, or raises what went wrong",
+        seen="it let asyncio.CancelledError of its own task through",
+    )
 
 
 def _pending_waits() -> str:

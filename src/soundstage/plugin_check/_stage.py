@@ -126,6 +126,7 @@ class Stage:
             stdin=stdin,
             isolation=self.isolation,
             grace=GRACE,
+            code=None,  # the checks judge it
         )
 
     async def run(self, argv: Sequence[str], *, stdin: str, within: float, **environment: str) -> Ran:

@@ -20,7 +20,7 @@ async def first_record(journal: Journal, fits: Fits, *, after: int, within: floa
     """The first record after a position that fits; `None` if none comes in time."""
     deadline = Deadline(journal.clock, within)
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(deadline.left), contextlib.aclosing(_tail(journal, after)) as records:
+        async with asyncio.timeout(deadline.timeout), contextlib.aclosing(_tail(journal, after)) as records:
             async for record in records:
                 if fits(record):
                     return record

@@ -183,7 +183,7 @@ def test_the_program_without_a_key_says_what_is_missing(tmp_path):
         )
         await program.start()
         try:
-            assert await program.wait(within=30) == 1
+            assert await program.wait(1, within=30) == 1
         finally:
             await program.stop()
         assert any("OPENAI_API_KEY" in line for line in program.lines("stderr"))

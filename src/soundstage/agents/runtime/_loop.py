@@ -202,7 +202,7 @@ class _Work:
         """Take the turns within the task's time, until they are over or aborted."""
         turns = self._turns_taken = asyncio.create_task(self._take_turns(), name=f"agent {self._agent.slug}")
         try:
-            await asyncio.wait({turns}, timeout=self._deadline.left)
+            await asyncio.wait({turns}, timeout=self._deadline.timeout)
         except asyncio.CancelledError:
             self._over = _ABORTED
             await give_up(turns)

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from soundstage.clock import time_limit
 from soundstage.drivers._container._engine import Engine, forgiving, own_labels
 from soundstage.drivers._container._events import HealthChanged
 from soundstage.drivers._container._exec import Output, run_in
@@ -318,7 +319,7 @@ class Container(Daemon):
             raise InvalidStateError(f"{self.name} does not run", hint="start it first")
         work = partial(run_in, self._engine, self.id, argv, environment or {})
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 return await self._engine.call(work)
         except TimeoutError:
             raise WaitTimeout(f"{' '.join(argv)} did not end in {self.name} within {within:g} s") from None
@@ -330,7 +331,7 @@ class Container(Daemon):
             WaitTimeout: if it does not exit in time; it runs on.
         """
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 return await self._running().wait()
         except TimeoutError:
             raise WaitTimeout(f"{self.name} did not exit within {within:g} s") from None

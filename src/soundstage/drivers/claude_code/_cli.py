@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from soundstage.clock import time_limit
 from soundstage.drivers._process import GRACE, Process
 from soundstage.drivers._room import Room
 from soundstage.drivers.claude_code._binary import INSTALL, TESTED_VERSION
@@ -115,7 +115,7 @@ async def run_program(
     await process.start()
     try:
         process.feed(stdin)
-        async with asyncio.timeout(within):
+        async with time_limit(within):
             code = await process.wait()
     except TimeoutError:
         await process.terminate(grace=GRACE)

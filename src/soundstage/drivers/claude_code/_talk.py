@@ -22,6 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+from soundstage.clock import time_limit
 from soundstage.drivers._process import GRACE, Process
 from soundstage.drivers._room import Room
 from soundstage.drivers.claude_code._binary import INSTALL, TESTED_VERSION, too_old
@@ -163,7 +164,7 @@ class Talk:
         received = MessageReceived(text=text, channel=self.id, sender="test")
         turn = self._turn = _OpenTurn(text, self._log.append(received, None))
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 await self._process.write(encode_prompt(text))
                 result = await self._unless_exited(turn.done)
         except TimeoutError:
@@ -282,7 +283,7 @@ class Talk:
         future: asyncio.Future[ControlResponse] = asyncio.get_running_loop().create_future()
         self._controls[request_id] = future
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 await self._process.write(encode_control(request_id, subtype, fields))
                 answer = await self._unless_exited(future)
         except TimeoutError:

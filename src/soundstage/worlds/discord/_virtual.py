@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from soundstage.clock import IdSource
+from soundstage.clock import IdSource, time_limit
 from soundstage.errors import AppError, ExpectationError, InvalidStateError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, Record
 from soundstage.lifecycle import Daemon
@@ -265,7 +265,7 @@ class VirtualDiscordGateway(Daemon):
             WaitTimeout: if it does not.
         """
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 await self._ready.wait()
         except TimeoutError:
             raise WaitTimeout(

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
+from soundstage.clock import time_limit
 from soundstage.errors import AppError, WaitTimeout
 from soundstage.worlds.mcp._answer import Json
 from soundstage.worlds.mcp._backend import Tell
@@ -161,7 +162,7 @@ class McpClient:
         waiting: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._waiting[number] = waiting
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 await self._send(request_bytes(number, method, params))
                 return await waiting
         except TimeoutError:
