@@ -71,7 +71,7 @@ def test_hooks_are_listed_and_triggered_by_themselves(
         assert [hook["event"] for hook in listed["hooks"]] == ["PreToolUse", "PostToolUse"]
         for name in ("PreToolUse:Bash", "agent-loop/PreToolUse", "before_commit", "before-commit"):
             ran = await call.good("trigger_hook", hook_name=name, payload=COMMIT, project_path="empty")
-            assert ran["blocked"] is True
+            assert ran["blocked"] is True, ran
             assert "There is no plan" in ran["output"]
             assert ran["runs"][0]["exit_code"] == 2
         let = await call.good("trigger_hook", hook_name="PreToolUse", payload=COMMIT, project_path="planned")

@@ -116,12 +116,12 @@ async def trigger_hook(
     named = [hook for hook in known if hook_name in names(hook)]
     if not named:
         raise _unknown(hook_name, known)
-    fitting = [hook for hook in named if fits(hook, str(payload.get("tool_name", "")))]
+    fitting = [hook for hook in named if hook.fits(payload)]
     if not fitting:
         raise ScriptError(
             "no hook of this name is for this payload",
-            expected="tool_name fitting " + " or ".join(sorted({hook.matcher for hook in named})),
-            seen=repr(payload.get("tool_name")),
+            expected="a payload that fits " + " or ".join(sorted({hook.matcher for hook in named})),
+            seen=repr(dict(payload)),
         )
     claude = await harness.claude()
     folder = _folder(harness, project_path, session_id)
@@ -221,22 +221,12 @@ async def active_hooks(harness: Harness, session_id: str | None) -> tuple[Plugin
 
 def names(hook: PluginHook) -> set[str]:
     """What a hook may be called."""
-    tools = [part for part in hook.matcher.split("|") if part]
+    tools = [part.strip() for part in re.split(r"[|,]", hook.matcher) if part.strip()]
     bare = {hook.event, hook.name, *(f"{hook.event}:{tool}" for tool in tools)}
     scripts = {Path(found).stem for found in re.findall(r"[\w./${}-]+\.\w+", hook.command)}
     scripts |= {name.replace("_", "-") for name in scripts}
     own = {f"{hook.plugin}/{name}" for name in bare | scripts} if hook.plugin else set()
     return bare | scripts | own
-
-
-def fits(hook: PluginHook, tool: str) -> bool:
-    """Whether a hook's matcher is for a tool."""
-    if not hook.matcher or hook.matcher == "*" or not tool:
-        return True
-    try:
-        return re.fullmatch(hook.matcher, tool) is not None
-    except re.error:
-        return hook.matcher == tool
 
 
 def _is_of(entry: dict[str, Any], name: str, matched: list[PluginHook]) -> bool:
@@ -247,7 +237,7 @@ def _is_of(entry: dict[str, Any], name: str, matched: list[PluginHook]) -> bool:
     asked = name.rpartition("/")[2].partition(":")[2]
     return any(
         hook.event == entry["event"]
-        and (hook.name == entry["hook"] or fits(hook, tool))
+        and (hook.name == entry["hook"] or hook.fits({"tool_name": tool}))
         and asked in ("", tool, hook.matcher)
         for hook in matched
     )

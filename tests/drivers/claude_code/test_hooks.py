@@ -17,7 +17,7 @@ from soundstage.drivers.claude_code import (
     deny,
     settings_hooks,
 )
-from soundstage.drivers.claude_code._hooks import judge
+from soundstage.drivers.claude_code._hook_verdict import judge
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.models import CallSpec
 
@@ -115,8 +115,10 @@ def test_a_hook_that_takes_too_long_is_cancelled_and_lets_things_through(with_cl
         (0, '{"decision": "block", "reason": "r"}', "", "block", True),
         (0, '{"decision": "approve"}', "", "allow", False),
         (0, '{"continue": false, "stopReason": "r"}', "", "stop", False),
-        (1, ASK % "deny", "", "", False),
-        (None, "", "", "", False),
+        (1, ASK % "deny", "", "deny", True),
+        (0, "a word before\n" + ASK % "deny", "", "", False),
+        (0, '{"decision": "deny"}', "", "", False),
+        (None, ASK % "deny", "", "", False),
     ],
 )
 def test_what_a_hook_decided_is_read_as_the_cli_reads_it(

@@ -30,7 +30,15 @@ from soundstage.drivers.claude_code._expansion import (
     quoted_front_matter,
 )
 from soundstage.drivers.claude_code._hook_runs import Hooks
-from soundstage.drivers.claude_code._hooks import HookRun, settings_hooks
+from soundstage.drivers.claude_code._hook_verdict import (
+    DECISIONS,
+    OUTPUT_FIELDS,
+    PERMISSIONS,
+    SPECIFIC_EVENTS,
+    HookRun,
+)
+from soundstage.drivers.claude_code._hooks import hook_argv, hook_limit, settings_hooks
+from soundstage.drivers.claude_code._matchers import PatternError, javascript, matches
 from soundstage.drivers.claude_code._messages import (
     ApiRetry,
     ControlResponse,
@@ -69,8 +77,12 @@ from soundstage.drivers.claude_code._transcript import (
 from soundstage.drivers.claude_code._turn import ClaudeTurn, ToolUse
 
 __all__ = [
+    "DECISIONS",
     "HOOK_EVENTS",
+    "OUTPUT_FIELDS",
+    "PERMISSIONS",
     "PERMISSION_MODES",
+    "SPECIFIC_EVENTS",
     "TESTED_VERSION",
     "AgentCalls",
     "ApiRetry",
@@ -93,6 +105,7 @@ __all__ = [
     "Init",
     "Marketplace",
     "McpServer",
+    "PatternError",
     "PermissionAsked",
     "PermissionDenied",
     "Plugin",
@@ -127,6 +140,10 @@ __all__ = [
     "expansions",
     "find_cli",
     "guidance_of",
+    "hook_argv",
+    "hook_limit",
+    "javascript",
+    "matches",
     "quoted_front_matter",
     "same_command",
     "settings_hooks",

@@ -9,14 +9,22 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.drivers.claude_code._cli import Cli, run_program
-from soundstage.drivers.claude_code._hooks import TIMEOUT, HookRun, hook_input, judge, settings_hooks
+from soundstage.drivers.claude_code._hook_verdict import HookRun, judge
+from soundstage.drivers.claude_code._hooks import (
+    data_folder,
+    hook_argv,
+    hook_input,
+    hook_limit,
+    settings_hooks,
+)
 from soundstage.drivers.claude_code._options import SessionOptions
 from soundstage.drivers.claude_code._plugin_types import PluginHook
 from soundstage.drivers.claude_code._plugins import Plugins
-from soundstage.errors import ScriptError, WaitTimeout
+from soundstage.errors import EnvironmentProblem, ScriptError, WaitTimeout
 from soundstage.journal import HookFired
 
 _ALL_SOURCES: Final = ("user", "project", "local")
+_NOT_STARTED: Final = 1  # what the CLI takes for the exit code of a program that it cannot start
 
 
 class Hooks:
@@ -84,7 +92,7 @@ class Hooks:
         cwd: Path | None = None,
         within: float | None = None,
     ) -> HookRun:
-        """Run a hook as the CLI would, with a payload of the test.
+        """Run a hook as the CLI would, with a payload of the test, whether its matcher fits or not.
 
         Args:
             hook: one of `list`, or one made by hand.
@@ -95,15 +103,9 @@ class Hooks:
                 CLI does it, and then it does not block.
 
         Raises:
-            ScriptError: for a hook that is no command.
+            ScriptError: for a hook that is no command, or has a condition (`if`), which only the CLI can read.
         """
-        if hook.type != "command" or not hook.command:
-            raise ScriptError(
-                f"the hook {hook.name} cannot be run by itself",
-                expected="a hook of type command",
-                seen=f"type {hook.type}",
-                hint="let the agent do what it is for; the model is asked what it says",
-            )
+        _refuse(hook)
         cli = self._cli(cwd)
         common = {
             "session_id": "00000000-0000-4000-8000-000000000000",
@@ -111,19 +113,22 @@ class Hooks:
             "cwd": str(cli.cwd),
             "permission_mode": self._options.permission_mode,
         }
+        variables = self._variables(hook, cli.cwd, common["session_id"])
         try:
             output = await run_program(
-                ["/bin/sh", "-c", hook.command],
+                hook_argv(hook.command, hook.args, variables),
                 cli.journal,
                 source=cli.source,
                 cwd=cli.cwd,
-                environment={**cli.environment, **_variables(hook, cli.cwd, common["session_id"])},
-                within=within or hook.timeout or TIMEOUT,
+                environment={**cli.environment, **variables},
+                within=within or hook.timeout or hook_limit(hook.event),
                 stdin=hook_input(hook, payload or {}, common),
                 room=cli.room,
             )
         except WaitTimeout:
             ran = judge(hook, None, "", "")
+        except EnvironmentProblem as error:  # there is no such program: the CLI goes on without it
+            ran = judge(hook, _NOT_STARTED, "", str(error))
         else:
             ran = judge(hook, output.code, output.stdout, output.stderr)
         fired = HookFired(
@@ -135,6 +140,22 @@ class Hooks:
         )
         cli.journal.append(fired, source=cli.source)
         return ran
+
+    def _variables(self, hook: PluginHook, cwd: Path, session_id: str) -> dict[str, str]:
+        """What a hook finds in its environment besides that of the CLI."""
+        found = {
+            "CLAUDE_PROJECT_DIR": str(cwd),
+            "CLAUDE_CODE_SESSION_ID": session_id,
+            "CLAUDE_CODE_CHILD_SESSION": "1",
+            "CLAUDECODE": "1",
+        }
+        if hook.root:
+            found["CLAUDE_PLUGIN_ROOT"] = hook.root
+        if hook.id:
+            data = data_folder(self._home(), hook.id)
+            data.mkdir(parents=True, exist_ok=True)
+            found["CLAUDE_PLUGIN_DATA"] = str(data)
+        return found
 
     def log(self, name: str = "") -> tuple[HookFired, ...]:
         """The hooks that ran, in order, whoever started them: agents of this run, and `run`.
@@ -148,10 +169,17 @@ class Hooks:
         return tuple(hook for hook in fired if name in ("", hook.event, hook.hook))
 
 
-def _variables(hook: PluginHook, cwd: Path, session_id: str) -> dict[str, str]:
-    """What a hook finds in its environment besides that of the CLI."""
-    found = {"CLAUDE_PROJECT_DIR": str(cwd), "CLAUDE_CODE_SESSION_ID": session_id, "CLAUDECODE": "1"}
-    return found | ({"CLAUDE_PLUGIN_ROOT": hook.root} if hook.root else {})
+def _refuse(hook: PluginHook) -> None:
+    """Refuse a hook that cannot be run by itself."""
+    runs = hook.type == "command" and bool(hook.command)
+    if runs and not hook.condition:
+        return
+    raise ScriptError(
+        f"the hook {hook.name} cannot be run by itself",
+        expected="a hook of type command, without a condition",
+        seen=f"if {hook.condition!r}" if runs else f"type {hook.type}",
+        hint="let the agent do what it is for; `turn.blocked_by` and `claude.hooks.log()` tell what came of it",
+    )
 
 
 def _settings_file(path: Path) -> Mapping[str, Any]:

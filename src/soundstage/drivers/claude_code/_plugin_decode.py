@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from soundstage.drivers.claude_code._hooks import with_details
 from soundstage.drivers.claude_code._plugin_types import (
     Cause,
     DeclaredServer,
@@ -105,7 +106,7 @@ def validation(data: Any) -> Validation:
         commands=tuple(provides.get("commands") or ()),
         agents=tuple(provides.get("agents") or ()),
         skills=tuple(_named(item) for item in provides.get("skills") or ()),
-        hooks=tuple(_hook(item, root) for item in _objects(provides.get("hooks"))),
+        hooks=with_details((_hook(item, root) for item in _objects(provides.get("hooks"))), Path(root)),
         mcp_servers=tuple(_server(item) for item in _objects(provides.get("mcpServers"))),
     )
 
@@ -158,6 +159,7 @@ def _json_file(path: Path) -> dict[str, Any]:
 
 
 def _hook(item: dict[str, Any], root: str) -> PluginHook:
+    args = item.get("args")
     return PluginHook(
         event=str(item.get("event", "")),
         command=str(item.get("command") or ""),
@@ -165,6 +167,8 @@ def _hook(item: dict[str, Any], root: str) -> PluginHook:
         type=str(item.get("type", "command")),
         plugin=_plugin_name(root),
         root=root,
+        args=tuple(map(str, args)) if isinstance(args, list) else None,
+        id=f"{_plugin_name(root)}@inline",
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 import msgspec
 
+from soundstage.drivers.claude_code._matchers import fits
 from soundstage.errors import AppError
 
 Cause = Literal[
@@ -130,11 +132,15 @@ class PluginHook(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         event: `PreToolUse`, `Stop`...
         command: what is run; empty for hooks of another type.
-        matcher: which tools it is for; empty for all.
+        matcher: which tools it is for, as it is written; empty for all. See `fits`.
         type: `command`, `prompt`...
         timeout: seconds; `None` for the CLI's own limit.
         plugin: whose it is; empty for settings.
         root: the folder of the plugin.
+        args: its arguments, if it is started without a shell; else `None`.
+        condition: a rule of permission that narrows it down (`if`); empty for none.
+        background: whether the CLI goes on without its answer (`async`).
+        id: the plugin with its marketplace, `name@marketplace`; `name@inline` for a plugin folder.
     """
 
     event: str
@@ -144,11 +150,23 @@ class PluginHook(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     plugin: str = ""
     root: str = ""
+    args: tuple[str, ...] | None = None
+    condition: str = ""
+    background: bool = False
+    id: str = ""
 
     @property
     def name(self) -> str:
         """As the CLI calls it in its events: `PreToolUse:Bash`."""
         return f"{self.event}:{self.matcher}" if self.matcher else self.event
+
+    def fits(self, payload: Mapping[str, Any]) -> bool:
+        """Whether its matcher is for this input: `{"tool_name": "Bash", ...}`. Its `condition` is not looked at.
+
+        Raises:
+            ScriptError: for a matcher that only the CLI can read.
+        """
+        return fits(self.event, self.matcher, payload)
 
 
 class DeclaredServer(msgspec.Struct, frozen=True, kw_only=True):

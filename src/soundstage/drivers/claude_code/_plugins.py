@@ -212,10 +212,14 @@ class Plugins:
 
     async def hooks(self, *folders: Path | str, cwd: Path | None = None) -> tuple[PluginHook, ...]:
         """The hooks that would run: of all plugins that are enabled (in the project `cwd`), and of `folders`."""
-        enabled = [plugin.folder for plugin in await self.list(cwd=cwd) if plugin.enabled]
+        enabled = {plugin.folder: plugin.id for plugin in await self.list(cwd=cwd) if plugin.enabled}
         found: list[PluginHook] = []
         for folder in dict.fromkeys([*enabled, *map(str, folders)]):
-            found += (await self._checked(folder)).hooks
+            hooks = (await self._checked(folder)).hooks
+            found += (
+                msgspec.structs.replace(hook, id=enabled[folder]) if folder in enabled else hook
+                for hook in hooks
+            )
         return tuple(found)
 
     async def _manage(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,8 @@ from soundstage.drivers.claude_code._plugin_types import Defect
 from soundstage.errors import ExpectationError
 from soundstage.match import preview
 from soundstage.messages import ModelRequest, Part, Text, ToolCall, ToolResult, Usage
+
+_KEPT_BACK: Final = ("blocked_by_hook", "stopped_by_hook")  # what can become of a prompt besides a request
 
 
 class ToolUse(NamedTuple):
@@ -146,6 +148,10 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
         if call_id not in [use.id for use in self.tool_uses]:
             calls = ", ".join(f"{use.id} ({use.name})" for use in self.tool_uses) or "none"
             raise ExpectationError("the turn has no such tool call", expected=call_id, seen=calls)
+        if self.result.data.get("terminal_reason") == "tool_deferred":
+            deferred = self.result.data.get("deferred_tool_use")
+            if isinstance(deferred, dict) and deferred.get("id") == call_id:
+                return "hook"  # it put the tool off, and the turn ended
         asked = [message for message in self.messages if isinstance(message, PermissionDenied)]
         if any(denied.call_id == call_id and denied.decided_by == "hook" for denied in asked):
             return "hook"  # it asked for a confirmation, which nobody can give here
@@ -159,9 +165,7 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
         Such a turn is no error, and its result says `success`.
         """
         outcomes = (message.data.get("prompt_submit_outcome") for message in self.messages)
-        blocked = [
-            found for found in outcomes if isinstance(found, dict) and found.get("kind") == "blocked_by_hook"
-        ]
+        blocked = [found for found in outcomes if isinstance(found, dict) and found.get("kind") in _KEPT_BACK]
         return str(blocked[0].get("reason") or "blocked") if blocked else ""
 
     @property
