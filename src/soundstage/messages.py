@@ -178,15 +178,22 @@ MAIN: Final = "main"
 class Caller(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """Who asks. On the wire it is derived from headers, session ids and identify rules.
 
-    `parent` is the agent that started this one, `main` if that has no name. `headers` are the request's, names in
-    lower case.
+    `parent` is the agent that started this one, `main` if that has no name. `within` is the conversation that this one
+    is a part of, such as that of a plan whose task it is: calls of an agent are counted there. `headers` are the
+    request's, names in lower case.
     """
 
     agent: str = ""
     conversation: str = ""
+    within: str = ""
     parent: str = ""
     phase: str = ""
     headers: dict[str, str] = {}
+
+    @property
+    def whole(self) -> str:
+        """The conversation, or the one that it is a part of."""
+        return self.within or self.conversation
 
 
 class ModelRequest(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):

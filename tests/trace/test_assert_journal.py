@@ -65,7 +65,7 @@ def test_a_miss_counts_what_was_found_and_shows_the_journal_around_the_nearest(c
 
 def test_an_event_that_comes_too_early_is_named(chat):
     error = failure(chat, "tea is", "hello")
-    assert error.summary == "expected 2 ordered, found 1: 'hello' is missing"
+    assert error.summary == "expected 2 ordered, found 1: 'hello' came before 'tea is'"
     assert error.seen.splitlines()[0] == "@2 would match, but comes earlier"
     assert "> @2 ChatReply" in error.seen
     assert "= @4 ChatReply" in error.seen

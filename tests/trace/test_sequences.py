@@ -61,6 +61,15 @@ def test_a_difference_names_the_first_trouble_and_shows_everything_that_is_expec
         assert all(any(f"e{number}" in row for row in rows) for number in range(len(table)))
 
 
+def test_what_is_only_in_another_place_is_not_said_to_be_missing():
+    swapped = comparison("exact")(lists([[False, True], [True, False]]))
+    assert swapped.message == "thing s1 came second, expected first"
+    moved = comparison("exact")(lists([[True, False, False], [False, False, True], [False, True, False]]))
+    assert moved.message == "thing s2 came third, expected second"
+    early = comparison("in_order")(lists([[False, False, True], [False, True, False]]))
+    assert early.message == "thing s1 came second, expected after s2, which came third"
+
+
 def test_an_unknown_order_is_an_error():
     with pytest.raises(ScriptError, match="exact, in_order, any_order"):
         comparison("sorted")

@@ -26,6 +26,7 @@ def request(*messages: Message, **fields) -> ModelRequest:
         ({"x-soundstage-agent": "executor"}, Caller(agent="executor")),
         ({"x-soundstage-conversation": "c1"}, Caller(conversation="c1")),
         ({"x-soundstage-phase": "planning"}, Caller(phase="planning")),
+        ({"x-soundstage-within": "plan"}, Caller(within="plan")),
         (CLAUDE_CODE, Caller(conversation="s1")),
         (
             {**CLAUDE_CODE, "x-claude-code-agent-id": "a7"},

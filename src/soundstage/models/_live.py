@@ -46,6 +46,7 @@ _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _CALLER: Final = {
     "agent": AGENT_HEADER,
     "conversation": "x-soundstage-conversation",
+    "within": "x-soundstage-within",
     "phase": "x-soundstage-phase",
 }
 _KEPT: Final = (

@@ -153,9 +153,9 @@ class ScriptedModel:
 
     def _context(self, request: ModelRequest) -> Context:
         caller = request.caller
-        conversation = self._conversations.get(caller.conversation)
+        conversation = self._conversations.get(caller.whole)
         if conversation is None:
-            conversation = self._conversations[caller.conversation] = _Conversation()
+            conversation = self._conversations[caller.whole] = _Conversation()
         return conversation.step(caller.agent, self._identifier.routers)
 
     def _serve(self, rule: Rule, rank: int) -> _Choice:

@@ -8,11 +8,9 @@ routes, phases, usage and cost. Every assertion is a pair: `check_x(trace, ...)`
 from soundstage.trace._assert_agents import (
     assert_agent_count,
     assert_agent_sequence,
-    assert_feedback_propagated,
     assert_phase_transitions,
     check_agent_count,
     check_agent_sequence,
-    check_feedback_propagated,
     check_phase_transitions,
 )
 from soundstage.trace._assert_journal import (
@@ -45,6 +43,7 @@ from soundstage.trace._assert_tools import (
 from soundstage.trace._assert_transcript import assert_transcript, check_transcript
 from soundstage.trace._cost import PRICES, Cost, Price, Prices
 from soundstage.trace._diff import diff
+from soundstage.trace._feedback import assert_feedback_propagated, check_feedback_propagated
 from soundstage.trace._finding import Finding
 from soundstage.trace._format import format_trace as format  # noqa: A004  (soundstage.trace.format reads well)
 from soundstage.trace._normalise import normalise

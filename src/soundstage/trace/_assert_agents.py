@@ -1,4 +1,4 @@
-"""Assertions on who was at work: the order of agents, phases, and words that reach another agent."""
+"""Assertions on who was at work: the order of agents, and phases."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 from soundstage.errors import ScriptError
 from soundstage.journal import PhaseChanged
-from soundstage.match import Matcher, preview
-from soundstage.trace._finding import Finding, asserting, demand
-from soundstage.trace._format import arguments_of
-from soundstage.trace._names import agent_condition, listed, name_condition, nearest_hint, need_records
+from soundstage.match import Matcher
+from soundstage.trace._finding import Finding, asserting
+from soundstage.trace._names import listed, name_condition, nearest_hint, need_one_conversation, need_records
 from soundstage.trace._sequences import Lists, Order, comparison
 from soundstage.trace._trace import Trace
 from soundstage.trace._types import shown
@@ -30,12 +29,13 @@ def check_agent_sequence(trace: Trace, *agents: Any, order: Order = "exact") -> 
             be there, and the order does not matter.
 
     Raises:
-        ScriptError: if no agent is given, or for an unknown order.
+        ScriptError: if no agent is given, for an unknown order, or a trace of several conversations.
     """
     if not agents:
         raise ScriptError(
             "no agent is expected", hint="name the agents; assert_agent_count(trace, NAME, 0) for none"
         )
+    need_one_conversation(trace, "sequences")
     names = [shown(agent) if isinstance(agent, str) else agent for agent in agents]
     wanted = [name_condition(name, "the agent") for name in names]
     pairs = zip(names, wanted, strict=True)
@@ -112,11 +112,12 @@ def check_phase_transitions(trace: Trace, *phases: Any, order: Order = "exact") 
             may be there, and the order does not matter.
 
     Raises:
-        ScriptError: if no phase is given, or for an unknown order.
+        ScriptError: if no phase is given, for an unknown order, or a trace of several conversations.
     """
     if not phases:
         raise ScriptError("no phase is expected", hint="name the phases that the run enters")
     compare = comparison(order)
+    need_one_conversation(trace, "phases")
     start, entered = _phases(trace)
     finding = _compare_phases(phases, entered, compare)
     if finding.passed or not start:
@@ -180,77 +181,6 @@ def _from_steps(trace: Trace) -> tuple[_Phases, _Phases]:
     return begin, entered
 
 
-def check_feedback_propagated(trace: Trace, sender: Any, receiver: Any, keyword: str) -> Finding:
-    """What `sender` said or passed to a tool mentions `keyword`, and `receiver` was at work after that.
-
-    Upper and lower case are alike.
-
-    Args:
-        trace: the trace.
-        sender: who speaks of it.
-        receiver: who is to act on it.
-        keyword: the word that matters.
-
-    Raises:
-        ScriptError: for an empty keyword, or an agent that is not in the trace.
-    """
-    if not keyword:
-        raise ScriptError("the keyword is empty, so anything would mention it")
-    speaking = agent_condition(trace, shown(sender))
-    acting = agent_condition(trace, shown(receiver))
-    assert speaking is not None
-    assert acting is not None
-    source, target = repr(shown(sender)), repr(shown(receiver))
-    expected = f"{source} mentions {keyword!r}, then {target} is at work"
-    said = [(place, text) for place, name, text in _sayings(trace) if speaking.matches(name)]
-    mentioned = next((place for place, text in said if keyword.casefold() in text.casefold()), None)
-    if mentioned is None:
-        words = ", ".join(preview(text) for _, text in said[-3:])
-        return Finding(
-            passed=False,
-            message=f"{source} never mentions {keyword!r}",
-            expected=expected,
-            seen="the last it said: " + (words or "nothing"),
-            at=said[-1][0] if said else None,
-        )
-    later = [step for step in trace.main_steps if acting.matches(step.agent) and step.position > mentioned]
-    working = f"at work at @{later[0].position}" if later else "at work then: " + _at_work(trace, mentioned)
-    return Finding(
-        passed=bool(later),
-        message=f"{target} is {'at work' if later else 'never at work'} after {source} mentioned {keyword!r}",
-        expected=expected,
-        seen=f"mentioned at @{mentioned}, {working}",
-        at=mentioned,
-    )
-
-
-def _at_work(trace: Trace, after: int) -> str:
-    """The agents that were at work after a position."""
-    return listed(tuple(run.agent for run in trace.runs if run.steps[-1].position > after))
-
-
-def _sayings(trace: Trace) -> list[tuple[int, str, str]]:
-    """All that agents said, as (position, agent, text): replies, arguments of tools, messages to worlds."""
-    replies = [
-        (step.answered_at or step.position, step.agent, step.text) for step in trace.main_steps if step.text
-    ]
-    calls = [(use.asked_at, use.agent, f"{use.name}({arguments_of(use)})") for use in trace.tools]
-    sent = [(line.position, line.sender, line.text) for line in trace.messages if line.direction == "out"]
-    return sorted([*replies, *calls, *sent], key=lambda saying: saying[0])
-
-
 assert_agent_sequence = asserting(check_agent_sequence)
 assert_agent_count = asserting(check_agent_count)
 assert_phase_transitions = asserting(check_phase_transitions)
-
-
-def assert_feedback_propagated(trace: Trace, sender: Any, receiver: Any, keyword: str) -> bool:
-    """Assert what `check_feedback_propagated` checks; returns `True`, for those who assert on the result.
-
-    Raises:
-        ExpectationError: if it does not hold; the message names the half that is missing.
-        ScriptError: for an empty keyword, or an agent that is not in the trace.
-    """
-    __tracebackhide__ = True
-    demand(trace, check_feedback_propagated(trace, sender, receiver, keyword))
-    return True

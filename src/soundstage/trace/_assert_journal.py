@@ -75,7 +75,8 @@ def check_ordered(journal: EventSource, *matchers: Wanted, after: int = 0) -> Fi
     place = miss.near or (found[-1] if found else None)
     return Finding(
         passed=False,
-        message=f"expected {len(wanted)} ordered, found {len(found)}: {described[len(found)]} is missing",
+        message=f"expected {len(wanted)} ordered, found {len(found)}: {described[len(found)]} "
+        + (f"came before {described[len(found) - 1]}" if miss.early else "is missing"),
         expected="\n".join(_numbered(described, found)),
         seen=f"{miss.reason}\n{around(records, place.position if place is not None else None, signs)}",
         hint=_WHOLE,
@@ -96,10 +97,11 @@ def _subsequence(wanted: Sequence[Matcher], records: Sequence[Record]) -> list[R
 
 
 class _Miss(NamedTuple):
-    """Which record comes nearest to what is missing, and why it is not it."""
+    """Which record comes nearest to what is missing, why it is not it, and whether it only came too early."""
 
     near: Record | None
     reason: str
+    early: bool = False
 
 
 def _diagnose(missing: Matcher, records: Sequence[Record], found: Sequence[Record]) -> _Miss:
@@ -115,7 +117,8 @@ def _diagnose(missing: Matcher, records: Sequence[Record], found: Sequence[Recor
                 if record.position in taken
                 else "comes earlier"
             )
-            return _Miss(record, f"@{record.position} would match, but {why}")
+            early = record.position not in taken
+            return _Miss(record, f"@{record.position} would match, but {why}", early)
     near = nearest(missing, later)
     if near is not None:
         return _Miss(near, f"the nearest is @{near.position}: {reason_of(missing, near.event)}")

@@ -10,7 +10,7 @@ from soundstage.match import Anything, Matcher, matcher, preview
 from soundstage.messages import Message
 from soundstage.trace._finding import Finding
 from soundstage.trace._format import excerpt
-from soundstage.trace._names import name_condition, nearest_hint
+from soundstage.trace._names import name_condition, nearest_hint, need_one_conversation
 from soundstage.trace._sequences import Lists, Order, comparison
 from soundstage.trace._trace import Trace
 from soundstage.trace._types import MessageLine
@@ -116,15 +116,8 @@ def _turn(item: Any) -> _Said:
 
 def _of_trace(trace: Trace) -> list[_Said]:
     """The longest that the model was told: the messages of the last request, and the reply."""
+    need_one_conversation(trace, "transcripts")
     steps = trace.main_steps
-    conversations = tuple(dict.fromkeys(step.conversation for step in steps))
-    if len(conversations) > 1:
-        raise ScriptError(
-            "the trace has several conversations, so it has several transcripts",
-            expected="one conversation",
-            seen=", ".join(map(repr, conversations[:10])),
-            hint="assert_transcript(trace.only(conversation=...), ...)",
-        )
     if not steps:
         return []
     last = steps[-1]

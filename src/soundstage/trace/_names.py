@@ -55,6 +55,22 @@ def need_records(trace: TraceFields) -> None:
         )
 
 
+def need_one_conversation(trace: TraceFields, what: str) -> None:
+    """Refuse to take what several conversations have for one order.
+
+    Raises:
+        ScriptError: if the agents of the trace have several. Parts of one, such as a plan's tasks, are one.
+    """
+    conversations = tuple(dict.fromkeys(step.whole for step in trace.steps if step.purpose == "main"))
+    if len(conversations) > 1:
+        raise ScriptError(
+            f"the trace has several conversations, so it has several {what}",
+            expected="one conversation",
+            seen=listed(conversations, 10),
+            hint="choose one: trace.only(conversation=...)",
+        )
+
+
 def nearest(word: Any, known: Iterable[str]) -> list[str]:
     """The known names most like `word`, best first, whatever their case."""
     if not isinstance(word, str):

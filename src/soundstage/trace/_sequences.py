@@ -40,7 +40,28 @@ def exact(lists: Lists, *, hint: str = "") -> Finding:
         return _held(lists, "exactly as expected")
     rows = align(count, len(lists.seen), lists.same)
     first = next(row for row in rows if not row.same)
-    return _failed(lists, rows, _sentence(lists, first), _position(lists, rows, first), hint)
+    message = _misplaced(lists, rows, first) or _sentence(lists, first)
+    return _failed(lists, rows, message, _position(lists, rows, first), hint)
+
+
+def _misplaced(lists: Lists, rows: list[Row], row: Row) -> str:
+    """What is wrong in one row, if it is only in another place; else nothing."""
+    expected = [one.expected for one in rows if one.expected is not None and not one.same]
+    seen = [one.seen for one in rows if one.seen is not None and not one.same]
+    pairs = (
+        (left, right) for left in expected for right in seen if row.expected == left or row.seen == right
+    )
+    found = next(((left, right) for left, right in pairs if left != right and lists.same(left, right)), None)
+    if found is None:
+        return ""
+    left, right = found
+    return f"{lists.what} {lists.seen[right]} came {_nth(right)}, expected {_nth(left)}"
+
+
+def _nth(place: int) -> str:
+    """A place in words: `first` for 0."""
+    names = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+    return names[place] if place < len(names) else f"as number {place + 1}"
 
 
 def in_order(lists: Lists, *, hint: str = "") -> Finding:
@@ -73,7 +94,11 @@ def _not_in_order(lists: Lists, number: int, pairs: list[int], hint: str) -> Fin
         right = None if row.seen is None else after + 1 + row.seen
         rows.append(Row(left, right, row.same))
     where = f" after {lists.seen[after]}" if pairs else ""
+    early = [place for place in range(after + 1) if place not in pairs and lists.same(number, place)]
     message = f"{lists.what} {lists.expected[number]} is missing{where}"
+    if early:
+        came = f"{lists.what} {lists.seen[early[-1]]} came {_nth(early[-1])}"
+        message = f"{came}, expected{where}, which came {_nth(after)}"
     at = lists.positions[after] if pairs else None
     return _failed(lists, rows, message, at, hint, more_is_fine=True)
 

@@ -97,6 +97,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolUse, ...] = ()
 
     @property
+    def whole(self) -> str:
+        """The conversation, or the one that it is a part of."""
+        return self.request.caller.whole
+
+    @property
     def text(self) -> str:
         """The text of the reply; empty when there is none."""
         return self.response.text if self.response is not None else ""

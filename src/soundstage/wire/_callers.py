@@ -21,6 +21,7 @@ from soundstage.messages import MAIN, Caller, ModelRequest
 
 AGENT_HEADER: Final = "x-soundstage-agent"
 CONVERSATION_HEADER: Final = "x-soundstage-conversation"
+WITHIN_HEADER: Final = "x-soundstage-within"
 PHASE_HEADER: Final = "x-soundstage-phase"
 PURPOSE_HEADER: Final = "x-soundstage-purpose"
 
@@ -88,6 +89,7 @@ def with_caller(request: ModelRequest, headers: dict[str, str]) -> ModelRequest:
     caller = Caller(
         agent=headers.get(AGENT_HEADER) or (_numbered(subagent) if subagent else ""),
         conversation=_conversation(request, headers),
+        within=headers.get(WITHIN_HEADER, ""),
         parent=_parent(headers.get(_PARENT)) if subagent else "",
         phase=headers.get(PHASE_HEADER, ""),
         headers=headers,

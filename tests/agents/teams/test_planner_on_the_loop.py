@@ -102,3 +102,25 @@ def test_an_agent_whose_model_fails_for_good_is_a_failure_and_the_rest_goes_on()
     assert "status 500" in result.tasks[0].error
     assert len([step for step in trace.steps if step.failure]) == 4  # the first try and three more
     assert "Warning: search failed" in result.summary
+
+
+def test_the_second_try_of_an_agent_is_iteration_two_though_it_is_made_in_another_conversation():
+    plan = {
+        "plan": "p",
+        "tasks": [{"agent": "search", "description": "find"}, {"agent": "code", "description": "mend"}],
+    }
+    script = Script(strict=True)
+    script.on(agent="orchestrator").reply(json.dumps(plan))
+    script.on(agent="search").reply("found")
+    script.on(agent="code", iteration=1).reply(tool_calls=write("auth.py", "form.py", "user.py"))
+    script.on(agent="code", iteration=2).reply("Mended.")
+    script.on(agent="code", iteration=3).reply("Checked.")
+    issue = {"file": "auth.py", "message": "no check", "severity": "major"}
+    script.on(agent="review", iteration=1).reply(json.dumps({"approved": False, "issues": [issue]}))
+    script.on(agent="review", iteration=2).reply(json.dumps({"approved": True}))
+    script.on(agent="qa").reply(json.dumps({"passed": True}))
+    result, trace = on_the_loop(script)
+    assert "Review: approved after 1 fixes" in result.summary
+    tries = [run.conversation for run in trace.runs if run.agent == "code"]
+    assert len(set(tries)) == 2, "the first in its task, the second in the plan"
+    assert {step.whole for step in trace.steps} == {result.conversation}

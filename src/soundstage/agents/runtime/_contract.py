@@ -58,6 +58,7 @@ class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
         agent: the slug of the agent that does it.
         prompt: what it is asked; empty if the history says it all.
         conversation: the conversation to which it belongs.
+        within: the conversation that this one is a part of, if it is: the plan's, for one of its tasks.
         phase: the phase that the conversation is in.
         parent: the agent that asks, if an agent does.
         history: what was said before, oldest first.
@@ -69,6 +70,7 @@ class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     prompt: str = ""
     conversation: str = ""
+    within: str = ""
     phase: str = ""
     parent: str = ""
     history: tuple[Message, ...] = ()

@@ -265,6 +265,7 @@ class _Work:
             caller=Caller(
                 agent=agent.slug,
                 conversation=self.task.conversation,
+                within=self.task.within,
                 parent=self.task.parent,
                 phase=self.task.phase,
             ),

@@ -5,8 +5,9 @@ before anything runs, and carried out with all that can run at the same time run
 written and the rule says so, the change goes through review and tests. Failures of agents are results; the summary
 names them.
 
-Every task is a conversation of its own (`<conversation>/<index>`), because it has a history of its own and several run
-at once. The plan itself, reviews, fixes and tests follow one another in the plan's conversation.
+Every task is a conversation of its own (`<conversation>/<index>`) within the plan's, because it has a history of its
+own and several run at once. The plan itself, reviews, fixes and tests follow one another in the plan's conversation.
+Calls of an agent are counted over all of them: its second try is `iteration` 2, wherever it is made.
 
 In plan mode somebody looks at the plan first: `create` keeps it, `edit` changes a task, `approve` carries it out,
 `reject` drops it; a new request drops it too.
@@ -269,6 +270,7 @@ class _Carrier:
                 agent=task.agent,
                 prompt=task.description,
                 conversation=conversation,
+                within=self._draft.conversation,
                 parent=self._planner.orchestrator,
                 context=context,
             )
