@@ -55,7 +55,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         journal: a file to keep the journal in; none if empty. In a settings file: relative to that file.
         strict: a request that no rule answers is an error.
         seed: where ids come from.
-        egress: what a test does when its app tries to reach a host outside: `fail`, or `allow` it to try.
+        egress: what a test does when its app tries to reach a host outside, which is refused: `fail`, or `allow` it
+            to try; `closed` fails, and refuses what is on this machine and not of the run, too.
         sources: where each value that is not a default comes from; see `source`.
     """
 
@@ -64,7 +65,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     journal: str = ""
     strict: bool = False
     seed: int = 0
-    egress: Literal["fail", "allow"] = "fail"
+    egress: Literal["fail", "allow", "closed"] = "fail"
     sources: dict[str, str] = {}
 
     def source(self, name: str) -> str:

@@ -8,7 +8,8 @@
     |   |-- ReplayMismatchError  a tape does not fit the request
     |   `-- TapeError            a tape file is missing or broken
     |-- AppError               the app under test is wrong
-    |   `-- RequestRejected      it sent a request that a provider would reject
+    |   |-- RequestRejected      it sent a request that a provider would reject
+    |   `-- EgressRefused        it tried to reach a host outside of its run; also a ConnectionError
     |-- ModelError             the model failed, by script or for real; apps are expected to handle it
     |   |-- ProviderError        an error answer: status, type, message, headers
     |   `-- ConnectionCut        the answer broke off
@@ -26,6 +27,7 @@ Every message has up to three parts: what was expected, what was seen, what to d
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -34,6 +36,7 @@ __all__ = [
     "ConfigError",
     "ConnectionCut",
     "DeadlockError",
+    "EgressRefused",
     "EnvironmentProblem",
     "ExpectationError",
     "HarnessError",
@@ -162,6 +165,21 @@ class RequestRejected(AppError):  # noqa: N818  (it says what happened)
         self.kind = kind
         self.param = param
         self.code = code
+
+
+class EgressRefused(AppError, ConnectionError):  # noqa: N818  (it says what happened)
+    """Raised in the app under test when it tries to reach a host outside of its run.
+
+    A connection error, so that the app meets what it would meet without a network.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(
+            f"this run is closed: it may not reach {host}" + (f":{port}" if port else ""),
+            hint="let the app ask the run's own servers, or list the host: hosts=[...] on the mark, "
+            "allow_hosts(...) on the builder",
+        )
+        self.errno = errno.ENETUNREACH
 
 
 class ModelError(SoundstageError):

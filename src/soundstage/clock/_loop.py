@@ -35,7 +35,7 @@ from itertools import count
 from typing import Any, Final, NamedTuple, NoReturn
 
 from soundstage.clock._clock import VirtualClock
-from soundstage.clock._network import forbid, no_network, without_network
+from soundstage.clock._network import forbid, no_network, report_try, without_network
 from soundstage.clock._schedule import Schedule, current_schedule
 from soundstage.clock._tasks import where
 from soundstage.errors import DeadlockError
@@ -263,8 +263,32 @@ _FUNCTIONS: Final = {
 }
 
 
+# how it reaches a host -> where its arguments begin that say which
+_REACHES: Final = {
+    "create_connection": ("tcp", 1),
+    "create_datagram_endpoint": ("udp", 2),
+    "getaddrinfo": ("dns", 0),
+    "getnameinfo": ("dns", 0),
+    "sock_connect": ("tcp", 1),
+}
+
+
+def _report(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Tell the run which host somebody tried to reach."""
+    if name not in _REACHES:
+        return
+    method, begin = _REACHES[name]
+    given = args[begin:] or (
+        kwargs.get("remote_addr") or kwargs.get("address") or (kwargs.get("host"), kwargs.get("port"))
+    )
+    host, port = (given[0] if isinstance(given[0], tuple) else (*given, 0))[:2]
+    if host is not None:
+        report_try(method, host, port)
+
+
 def _refused_coroutine(name: str, doing: str) -> Callable[..., Any]:
     async def refuse(_: VirtualLoop, *args: Any, **kwargs: Any) -> NoReturn:
+        _report(name, args, kwargs)
         forbid(name, doing, args, kwargs)
 
     return refuse

@@ -1,23 +1,21 @@
 """The network, refused while a loop on virtual time runs.
 
 The loop itself refuses what asyncio would do. A library that blocks (a synchronous SDK, urllib) goes past the loop,
-straight to the system; an audit hook (PEP 578) sees that all the same. The first run on virtual time adds the hook.
-It cannot be taken away again, and does nothing in threads that are not part of such a run.
+straight to the system; the guard of this process (`soundstage.guard`) sees that all the same. It refuses everything in
+the threads of a run on virtual time, loopback too. The run, if there is one, hears of each try.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeVar
 
 from soundstage.errors import NetworkForbiddenError
+from soundstage.guard import Attempt, on_virtual_time, report
 
 T = TypeVar("T")
 
-# https://docs.python.org/3/library/audit_events.html
 _CALLS: Final = {
     "socket.bind": "listen on a port",
     "socket.connect": "open a connection",
@@ -28,9 +26,6 @@ _CALLS: Final = {
     "socket.sendmsg": "send a message to an address",
     "socket.sendto": "send a message to an address",
 }
-_thread = threading.local()
-_adding = threading.Lock()
-_added: list[bool] = []
 
 
 def forbid(name: str, doing: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
@@ -49,19 +44,16 @@ def forbid(name: str, doing: str, args: tuple[Any, ...], kwargs: Mapping[str, An
     )
 
 
+def report_try(method: str, host: object, port: object) -> None:
+    """Tell the run that somebody tried to reach a host through the loop."""
+    report(Attempt(str(host), port if isinstance(port, int) else 0, method))
+
+
 @contextlib.contextmanager
 def no_network() -> Iterator[None]:
     """Refuse the network in this thread, for as long as the block lasts."""
-    with _adding:
-        if not _added:
-            sys.addaudithook(_audit)
-            _added.append(True)
-    before = getattr(_thread, "refuses", False)
-    _thread.refuses = True
-    try:
+    with on_virtual_time(_refuse):
         yield
-    finally:
-        _thread.refuses = before
 
 
 def without_network(job: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -70,10 +62,5 @@ def without_network(job: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         return job(*args, **kwargs)
 
 
-def _audit(event: str, args: tuple[Any, ...]) -> None:
-    doing = _CALLS.get(event)
-    if doing is None or not getattr(_thread, "refuses", False):
-        return
-    if event.startswith("socket.send") and args[-1] is None:
-        return  # to the other end of a connection, which was not opened here
-    forbid(event, doing, args, {})
+def _refuse(event: str, args: tuple[Any, ...]) -> None:
+    forbid(event, _CALLS[event], args, {})

@@ -1,7 +1,7 @@
 """The host: one run with its journal, clock, model, worlds and daemons, as an async context manager."""
 
 from soundstage.host._builder import HostBuilder
-from soundstage.host._checks import check_end, list_rules
+from soundstage.host._checks import check_asked, check_egress, check_end, list_rules
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._host import Host
 from soundstage.host._llm import ModelSide
@@ -15,6 +15,8 @@ __all__ = [
     "ModelSide",
     "ServeOptions",
     "app_daemon",
+    "check_asked",
+    "check_egress",
     "check_end",
     "list_rules",
     "serve",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -18,14 +17,16 @@ from soundstage.clock import (
     running_clock,
 )
 from soundstage.errors import InvalidStateError
+from soundstage.guard import real_environment
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._host import Host, Settings
 from soundstage.host._parts import check_part
 from soundstage.host._program import make_program
+from soundstage.host._server import ServerOfRun
 from soundstage.journal import Journal, Redactor
 from soundstage.lifecycle import Daemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel
-from soundstage.wire import ModelServer
+from soundstage.net import Way
 from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class HostBuilder:
     """
 
     def __init__(self, name: str = "run", *, seed: int = 0) -> None:
-        self._settings = Settings(name, seed, start_within=30.0, stop_within=10.0, allow_egress=False)
+        self._settings = Settings(name, seed, start_within=30.0, stop_within=10.0)
         self._script = Script()
         self._wrap: Callable[[Model], Model] = lambda model: model
         self._path: Path | None = None
@@ -165,6 +166,7 @@ class HostBuilder:
     def with_server(self) -> Self:
         """The model on a loopback port. The run is then on the machine's time."""
         self._real = self._serves = True
+        self._settings = self._settings._replace(asks=True)
         return self.with_daemon(self._make_server)
 
     def with_daemon(self, make: Callable[[Host], Daemon]) -> Self:
@@ -232,7 +234,26 @@ class HostBuilder:
 
     def allow_egress(self) -> Self:
         """Do not fail the run when the app tries to reach a host outside (it is refused all the same)."""
-        self._settings = self._settings._replace(allow_egress=True)
+        self._settings = self._settings._replace(egress="allow")
+        return self
+
+    def allow_hosts(self, *hosts: str) -> Self:
+        """Let this process reach hosts outside of the run: `name`, `name:port`, an address.
+
+        Programs of the run are told to reach them without the proxy that refuses; not so at the levels `netns` and
+        `container`, which have no way there.
+
+        Raises:
+            ScriptError: for what is no host.
+        """
+        for host in hosts:
+            Way.parse(host)
+        self._settings = self._settings._replace(hosts=(*self._settings.hosts, *hosts))
+        return self
+
+    def close_loopback(self) -> Self:
+        """Refuse, and fail the run for, what is on this machine and no server of a run, too."""
+        self._settings = self._settings._replace(egress="closed")
         return self
 
     def allow_unfinished(self) -> Self:
@@ -253,7 +274,7 @@ class HostBuilder:
         self._check_one_app()
         self._built = True
         ids = IdSource(self._settings.seed)
-        redactor = self._redactor or Redactor.from_environment(os.environ)
+        redactor = self._redactor or Redactor.from_environment(real_environment())
         journal = Journal(self._path, clock=self._clock(), run=ids.hex(8), redactor=redactor)
         scripted = ScriptedModel(self._script, clock=journal.clock, ids=ids)
         model = JournaledModel(self._wrapped(scripted), journal, identify=scripted.identify)
@@ -281,7 +302,7 @@ class HostBuilder:
         return check_part(self._wrap(scripted), Model, "with_model", "a function that makes a Model")
 
     def _make_server(self, host: Host) -> Daemon:
-        return ModelServer(self._wrapped(host.scripted), host.journal, ids=host.ids, clock=host.clock)
+        return ServerOfRun(host, self._wrapped(host.scripted))
 
     def _made_app(self, host: Host) -> App | None:
         """The app, from its configuration if there is one."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.host._work import Cut, describe_cut, dropped
-from soundstage.journal import EgressTried, Journal, ModelFailed
+from soundstage.journal import (
+    EgressTried,
+    Journal,
+    ModelFailed,
+    ModelRequested,
+    RequestRefused,
+    RequestServed,
+)
 from soundstage.models import Rule, ScriptedModel
 
 
@@ -33,7 +40,8 @@ def check_end(
         ScriptError: with the nearest rules of a request that none answered, even if the app swallowed the
             error; or naming the rules that were never used.
     """
-    _check_egress(journal, after, allowed=allow_egress)
+    if not allow_egress:
+        check_egress(journal, after)
     strict = bool(scripted.script.strict)
     failures = journal.events(ModelFailed, after)
     misses = [event.message for event in failures if event.reason == "no_match"]
@@ -54,14 +62,20 @@ def check_end(
         )
 
 
-def _check_egress(journal: Journal, after: int, *, allowed: bool) -> None:
+def check_egress(journal: Journal, after: int = 0) -> None:
+    """Check that nothing tried to leave after a position in the journal.
+
+    Raises:
+        ExpectationError: naming the hosts that the app tried to reach.
+    """
     tried = sorted({f"{event.host}:{event.port}" for event in journal.events(EgressTried, after)})
-    if tried and not allowed:
+    if tried:
         raise ExpectationError(
             "the app tried to leave the closed set",
             expected="no host but those of this run",
             seen=", ".join(tried),
-            hint="turn the call off in the app, or allow it: allow_egress() on the builder, egress='allow' on the mark",
+            hint="turn the call off in the app; let it try: allow_egress() on the builder, egress='allow' on the mark; "
+            "or let it through: allow_hosts(...), hosts=[...]",
         )
 
 
@@ -81,6 +95,21 @@ def _check_unfinished(journal: Journal, after: int, cut: Cut | None) -> None:
             expected="the app gets the reply, or goes on without it",
             seen="\n".join(lines),
             hint=f"look at what ended the request in the app, {allow}",
+        )
+
+
+def check_asked(journal: Journal, after: int = 0) -> None:
+    """Check that a model server was asked at all.
+
+    Raises:
+        ExpectationError: if no request has arrived.
+    """
+    if not any(journal.events(kind, after) for kind in (ModelRequested, RequestServed, RequestRefused)):
+        raise ExpectationError(
+            "the model server was never asked",
+            expected="at least one request, since the test uses a model server and its script is strict",
+            seen="no request at all: the app asked another address, or no model",
+            hint="let the app ask it; if there is to be no request, say so: assert_model_requests(trace(), 0)",
         )
 
 

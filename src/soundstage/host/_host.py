@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import InvalidStateError
-from soundstage.host._checks import check_end
+from soundstage.host._checks import check_asked, check_end
 from soundstage.host._ending import Ending
 from soundstage.host._llm import ModelSide
 from soundstage.host._work import Cut, finish_work, inputs_of
 from soundstage.journal import Event, Journal, RunFinished, RunStarted
 from soundstage.lifecycle import Daemon, ScratchFolder, Supervisor, TaskDaemon
 from soundstage.models import Model, ScriptedModel
-from soundstage.trace import Trace, build_trace
+from soundstage.net import ClosedSet, Egress
+from soundstage.trace import Trace, build_trace, silences_asserted
 from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
 
@@ -46,7 +47,9 @@ class Settings(NamedTuple):
     seed: int
     start_within: float
     stop_within: float
-    allow_egress: bool
+    egress: Egress = "fail"
+    hosts: tuple[str, ...] = ()
+    asks: bool = False  # whether the test has asked for a model server
     grace: float = 1.0
     wait_within: float | None = None
     allow_unfinished: bool = False
@@ -69,6 +72,8 @@ class Host:
         self._begun = len(journal)  # what a file holds already belongs to earlier runs
         self._supervisor: Supervisor | None = None
         self._data_dir: ScratchFolder | None = None
+        self.closed = ClosedSet(journal, egress=settings.egress, hosts=settings.hosts)
+        self._silences = silences_asserted()
 
     @property
     def clock(self) -> Clock:
@@ -168,6 +173,7 @@ class Host:
             stop_within=settings.stop_within,
         )
         try:
+            self.closed.begin()
             await self._supervisor.start()
         except BaseException as error:  # nobody calls `__aexit__` then
             ending = Ending(self.clock)
@@ -218,22 +224,27 @@ class Host:
     def _check(self, ending: Ending, cut: Cut) -> None:
         """What must hold; a finding beside a failure of the background is told in a note of that."""
         failures = list(ending.problems)
-        ending.take(
-            lambda: check_end(
-                self.journal,
-                self.scripted,
-                allow_egress=self.settings.allow_egress,
-                allow_unfinished=self.settings.allow_unfinished,
-                after=self._begun,
-                cut=cut,
-            )
-        )
+        ending.take(lambda: self._check_end(cut))
         for finding in ending.problems[len(failures) :] if failures else ():
             failures[0].add_note(f"and at the end of the run: {finding}")
             ending.problems.remove(finding)
 
+    def _check_end(self, cut: Cut) -> None:
+        check_end(
+            self.journal,
+            self.scripted,
+            allow_egress=self.settings.egress == "allow",
+            allow_unfinished=self.settings.allow_unfinished,
+            after=self._begun,
+            cut=cut,
+        )
+        strict = self.settings.asks and self.scripted.script.strict
+        if strict and silences_asserted() == self._silences:
+            check_asked(self.journal, self._begun)
+
     def _finish(self, ending: Ending, error: BaseException | None) -> None:
-        """The last event: how the run has ended. Then the journal is closed."""
+        """The process is open again; the last event: how the run has ended; then the journal is closed."""
+        ending.take(self.closed.end)
         outcome = ending.outcome(error)
         finished = RunFinished(
             outcome="passed" if outcome is None else "failed",

@@ -318,6 +318,17 @@ class EgressTried(Event, frozen=True, kw_only=True):
         return joined(f"{self.host}:{self.port}", self.method, "refused")
 
 
+class HostReached(Event, frozen=True, kw_only=True):
+    """The process of the test reached a host that is no part of the run, and may: on this machine, or listed."""
+
+    host: str
+    port: int
+    method: str = ""
+
+    def __str__(self) -> str:
+        return joined(f"{self.host}:{self.port}", self.method)
+
+
 class ProcessStarted(Event, frozen=True, kw_only=True):
     """A driver started a program. The environment is listed by name only."""
 

@@ -16,6 +16,7 @@ conversations that run side by side do not share counters. A provider is told no
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, Literal
@@ -32,6 +33,7 @@ from soundstage.errors import (
     ScriptError,
     SoundstageError,
 )
+from soundstage.guard import permitted, real_proxy, real_variable
 from soundstage.messages import Caller, ModelChunk, ModelRequest, StartChunk
 from soundstage.models._identify import AGENT_HEADER
 from soundstage.models._live_anthropic import ANTHROPIC
@@ -96,7 +98,9 @@ class LiveModel:
         _check_permission(allow=allow)
         self._key = api_key or _key_of(self._format)
         self.url = (base_url or self._format.base_url).rstrip("/") + self._format.path
-        self._near = urlsplit(self.url).hostname in _LOOPBACK
+        self._host = urlsplit(self.url).hostname or ""
+        self._near = self._host in _LOOPBACK
+        self._proxy = None if self._near else real_proxy(self.url)
         self._model = model
         self._silence = silence
         self._context: Any = None
@@ -117,13 +121,26 @@ class LiveModel:
         try:
             async with (
                 self._client() as client,
-                client.stream("POST", self.url, content=body, headers=self._headers(request)) as response,
+                self._asked(
+                    client,
+                    client.build_request("POST", self.url, content=body, headers=self._headers(request)),
+                ) as response,
             ):
                 await self._check(response)
                 async for chunk in self._chunks(response):
                     yield chunk
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise translate(error, self.url) from error
+
+    @contextlib.asynccontextmanager
+    async def _asked(self, client: Any, request: Any) -> AsyncIterator[Any]:
+        """The answer, as far as its head. The connection is ours; what the app does meanwhile is not."""
+        with permitted([self._host, *([urlsplit(self._proxy).hostname or ""] if self._proxy else [])]):
+            response = await client.send(request, stream=True)
+        try:
+            yield response
+        finally:
+            await response.aclose()
 
     def _named(self, request: ModelRequest) -> str:
         """The model to ask. A request that came over the wire in another format cannot be passed on."""
@@ -144,7 +161,8 @@ class LiveModel:
             self._context = httpx.create_ssl_context()
         return httpx.AsyncClient(
             verify=self._context if self._context is not None else True,
-            trust_env=not self._near,
+            trust_env=False,
+            proxy=self._proxy,
             timeout=httpx.Timeout(self._silence, connect=CONNECT_WITHIN),
         )
 
@@ -219,7 +237,7 @@ def _check_time() -> None:
 
 
 def _key_of(format: LiveFormat) -> str:  # noqa: A002
-    key = os.environ.get(format.key_variable, "")
+    key = real_variable(format.key_variable) or ""
     if not key:
         raise EnvironmentProblem(
             f"there is no API key for {format.name}",

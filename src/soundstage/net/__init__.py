@@ -1,5 +1,6 @@
 """The only listening sockets: a loopback HTTP and WebSocket server, and a proxy that lets nothing out."""
 
+from soundstage.net._closed import ClosedSet, Egress, Way
 from soundstage.net._egress import EgressProxy
 from soundstage.net._listeners import Listener, listeners_of
 from soundstage.net._server import LOOPBACK, Exchange, Handler, HttpRequest, HttpServer
@@ -7,12 +8,15 @@ from soundstage.net._websocket import WebSocket, WebSocketClosed, WebSocketHandl
 
 __all__ = [
     "LOOPBACK",
+    "ClosedSet",
+    "Egress",
     "EgressProxy",
     "Exchange",
     "Handler",
     "HttpRequest",
     "HttpServer",
     "Listener",
+    "Way",
     "WebSocket",
     "WebSocketClosed",
     "WebSocketHandler",

@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -72,6 +73,7 @@ class EgressProxy(Daemon):
     Args:
         journal: where `EgressTried` events go.
         patience: seconds that a client has to send its request.
+        direct: hosts that programs may reach; they are told to do it without a proxy.
         name: how messages call it.
 
     Example:
@@ -83,8 +85,16 @@ class EgressProxy(Daemon):
             assert journal.events(EgressTried) == []
     """
 
-    def __init__(self, journal: Journal, *, patience: float = PATIENCE, name: str = "egress") -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        patience: float = PATIENCE,
+        direct: Sequence[str] = (),
+        name: str = "egress",
+    ) -> None:
         super().__init__(name, journal)
+        self._direct = ",".join([DIRECT, *direct])
         self._patience = patience
         self._server: asyncio.Server | None = None
         self._listener: Listener | None = None
@@ -101,7 +111,12 @@ class EgressProxy(Daemon):
 
     def environment(self) -> dict[str, str]:
         """The variables that send a program's requests here, in both spellings that programs read."""
-        upper = {"HTTP_PROXY": self.url, "HTTPS_PROXY": self.url, "ALL_PROXY": self.url, "NO_PROXY": DIRECT}
+        upper = {
+            "HTTP_PROXY": self.url,
+            "HTTPS_PROXY": self.url,
+            "ALL_PROXY": self.url,
+            "NO_PROXY": self._direct,
+        }
         return {**upper, **{name.lower(): value for name, value in upper.items()}, "NODE_USE_ENV_PROXY": "1"}
 
     async def _start(self) -> None:

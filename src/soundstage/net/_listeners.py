@@ -78,3 +78,9 @@ def listeners_of(journal: Journal) -> list[Listener]:
     """The addresses on which the servers of a run listen now."""
     with _LOCK:
         return list(_RUNS.get(journal, ()))
+
+
+def is_listening(port: int) -> bool:
+    """Whether a server of ours, of any run in this process, listens on a port of this machine."""
+    with _LOCK:
+        return any(listener.port == port for run in _RUNS.values() for listener in run)

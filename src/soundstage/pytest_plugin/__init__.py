@@ -48,9 +48,10 @@ ISOLATION = "--soundstage-isolation"
 
 MARKERS = (
     (
-        "soundstage(strict=True, seed=0, script=None, clock=None, egress='fail'): how the stage of a test is set up. "
-        "strict: requests without a rule and rules without a request fail the test. script: a script file. "
-        "clock: 'virtual' or 'system'."
+        "soundstage(strict=True, seed=0, script=None, clock=None, egress='fail', hosts=()): how the stage of a test is "
+        "set up. strict: requests without a rule and rules without a request fail the test. script: a script file. "
+        "clock: 'virtual' or 'system'. egress: 'fail', 'allow' or 'closed': what happens when the app tries to reach "
+        "a host outside. hosts: what it may reach."
     ),
     "claude_code(**options): for `claude_code` and `test_session`, e.g. permission_mode='acceptEdits'.",
 )
@@ -104,7 +105,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     if stage is None:
         return (yield)
     stage.take_over(pyfuncitem)
-    result = yield
+    try:
+        result = yield
+    except BaseException as error:
+        stage.note_egress(error)
+        raise
     stage.check()
     return result
 
@@ -135,8 +140,11 @@ def stage(request: pytest.FixtureRequest) -> Generator[Stage, None, None]:
 
     made = Stage.for_test(request.node)
     request.node.stash[STAGE] = made
-    yield made
-    made.close()
+    try:
+        made.begin()
+        yield made
+    finally:
+        made.close()
 
 
 @pytest.fixture
@@ -165,8 +173,8 @@ def model(stage: Stage) -> Model:
 
 @pytest.fixture
 def model_server(stage: Stage) -> ModelServer:
-    """The scripted model on a loopback port, for SDKs and programs: `.openai_url`, `.environment()`."""
-    return stage.server()
+    """The scripted model on a loopback port; default clients of SDKs ask it. `.openai_url`, `.environment()`."""
+    return stage.server(asked_for=True)
 
 
 @pytest.fixture

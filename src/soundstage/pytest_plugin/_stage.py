@@ -18,14 +18,15 @@ import pytest
 
 from soundstage.clock import Clock, IdSource, SystemClock, VirtualClock, run
 from soundstage.config import Settings, load_settings
-from soundstage.errors import InvalidStateError, ScriptError
-from soundstage.host import App, AppContext, app_daemon, check_end, list_rules
+from soundstage.errors import ExpectationError, InvalidStateError, ScriptError
+from soundstage.guard import real_environment
+from soundstage.host import App, AppContext, app_daemon, check_asked, check_egress, check_end, list_rules
 from soundstage.journal import Journal, Redactor, RunStarted
 from soundstage.lifecycle import Daemon, LoopThread, Supervisor, TaskDaemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
-from soundstage.net import EgressProxy
+from soundstage.net import ClosedSet, Egress, EgressProxy
 from soundstage.pytest_plugin._schedules import schedule_of
-from soundstage.trace import Trace
+from soundstage.trace import Trace, silences_asserted
 from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
 
@@ -60,7 +61,8 @@ class Options(NamedTuple):
     seed: int = 0
     script: str | Path | None = None
     clock: str | None = None
-    egress: str = "fail"
+    egress: Egress = "fail"
+    hosts: Sequence[str] = ()
 
     @classmethod
     def of(cls, mark: pytest.Mark | None, settings: Settings) -> Self:
@@ -89,13 +91,18 @@ class Stage:
         self.script.strict = options.strict
         ids = IdSource(options.seed)
         self.ids = ids
-        self.journal = Journal(clock=clock, run=ids.hex(8), redactor=Redactor.from_environment(os.environ))
+        self.journal = Journal(
+            clock=clock, run=ids.hex(8), redactor=Redactor.from_environment(real_environment())
+        )
         self.journal.append(
             RunStarted(name=name, wall=clock.wall().isoformat(), seed=options.seed), source="pytest"
         )
         self.scripted = ScriptedModel(self.script, clock=clock, ids=ids)
+        self.closed = ClosedSet(self.journal, egress=options.egress, hosts=options.hosts)
         self._server: ModelServer | None = None
-        self._proxy: EgressProxy | None = None
+        self._asks = False
+        self._silences = silences_asserted()
+        self._checked = len(self.journal)
         self._workspace: Workspace | None = None
         self._console: Console | None = None
         self._otlp: OtlpReceiver | None = None
@@ -130,20 +137,25 @@ class Stage:
         """The trace of what has happened so far."""
         return Trace.of(self.journal)
 
-    def server(self) -> ModelServer:
-        """The model on a port; started at the first call, in a thread of its own."""
+    def server(self, *, asked_for: bool = False) -> ModelServer:
+        """The model on a port; started at the first call, in a thread of its own.
+
+        Until the end of the test, default clients of this process ask it, and the user's keys are out of reach.
+
+        Args:
+            asked_for: whether the test itself wants it; a strict one must then ask it something.
+        """
+        self._asks = self._asks or asked_for
         if self._server is None:
             made = ModelServer(self.scripted, self.journal, ids=self.ids, clock=self.journal.clock)
             self._server = made
             self._start_in_thread(made)
+            self.closed.put(made.stand_ins(os.environ))
         return self._server
 
     def proxy(self) -> EgressProxy:
         """The proxy that refuses and records every way out."""
-        if self._proxy is None:
-            self._proxy = EgressProxy(self.journal)
-            self._start_in_thread(self._proxy)
-        return self._proxy
+        return self.closed.proxy()
 
     def _start_in_thread(self, daemon: Daemon) -> None:
         if self._thread is None:
@@ -296,9 +308,27 @@ class Stage:
         elif problems:
             raise BaseExceptionGroup("several parts of the stage failed", problems)
 
+    def begin(self) -> None:
+        """From now on, this process reaches the servers of runs and what is listed, and nothing else outside."""
+        self._cleanup.callback(self.closed.end)
+        self.closed.begin()
+
     def check(self) -> None:
         """What must hold after the body has passed; see `soundstage.host.check_end`."""
+        self._checked = len(self.journal)
         check_end(self.journal, self.scripted, allow_egress=self.options.egress == "allow")
+        if self._asks and self.script.strict and silences_asserted() == self._silences:
+            check_asked(self.journal)
+
+    def note_egress(self, error: BaseException) -> None:
+        """Say on the error that the body has raised, which it may have led to, what tried to leave."""
+        self._checked = len(self.journal)
+        if self.options.egress == "allow":
+            return
+        try:
+            check_egress(self.journal)
+        except ExpectationError as tried:
+            error.add_note(str(tried))
 
     def failure_sections(self, html: str | None) -> list[tuple[str, str]]:
         """Titles and texts for the report of a failed test; the page too, if a folder is given."""
@@ -326,8 +356,14 @@ class Stage:
         return path
 
     def close(self) -> None:
-        """Stop the servers and remove the workspace."""
+        """Stop the servers and remove the workspace.
+
+        Raises:
+            ExpectationError: if something has tried to leave since the body ended.
+        """
         try:
             self._cleanup.close()
+            if self.options.egress != "allow":
+                check_egress(self.journal, self._checked)
         finally:
             self.journal.close()

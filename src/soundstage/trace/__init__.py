@@ -29,6 +29,7 @@ from soundstage.trace._assert_run import (
     check_no_egress,
     check_no_failures,
     check_text,
+    silences_asserted,
 )
 from soundstage.trace._assert_tools import (
     assert_no_tool,
@@ -98,4 +99,5 @@ __all__ = [
     "diff",
     "format",
     "normalise",
+    "silences_asserted",
 ]

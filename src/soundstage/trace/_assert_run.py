@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from soundstage.errors import ScriptError
 from soundstage.journal import EgressTried
@@ -14,6 +14,7 @@ from soundstage.trace._nearest import likeness
 from soundstage.trace._trace import Trace
 
 _SHOWN = 10  # events listed in a message
+_silences: Final[list[str]] = []  # runs in which there was no request, and a test has said so
 
 
 class _Said(NamedTuple):
@@ -101,6 +102,8 @@ def check_model_requests(trace: Trace, count: int) -> Finding:
         raise ScriptError("requests are counted in whole numbers", expected="0, 1, 2...", seen=repr(count))
     need_records(trace)
     steps = trace.main_steps
+    if not steps and count == 0:
+        _silences.append(trace.records[0].run)
     side = len(trace.steps) - len(steps)
     by_agent = ", ".join(
         f"{sum(1 for step in steps if step.agent == name)} by {name}" for name in trace.agents
@@ -114,6 +117,14 @@ def check_model_requests(trace: Trace, count: int) -> Finding:
         + (f"; and {side} side requests" if side else ""),
         at=steps[count].position if len(steps) > count else None,
     )
+
+
+def silences_asserted() -> int:
+    """How often this process has checked that there was no request, and found none.
+
+    A test that uses a model server and ends without a request fails, unless this has grown meanwhile.
+    """
+    return len(_silences)
 
 
 def check_no_egress(trace: Trace) -> Finding:

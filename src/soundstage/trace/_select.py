@@ -17,6 +17,7 @@ from soundstage.journal import (
     DaemonChanged,
     EgressTried,
     FlowEnded,
+    HostReached,
     ModelRequested,
     PhaseChanged,
     ProcessExited,
@@ -30,7 +31,7 @@ from soundstage.match import Matcher
 from soundstage.trace._names import agent_condition, listed, nearest_hint
 from soundstage.trace._types import TraceFields, shown
 
-_OF_THE_RUN: Final = (RunStarted, RunFinished, DaemonChanged, EgressTried, ProcessExited)
+_OF_THE_RUN: Final = (RunStarted, RunFinished, DaemonChanged, EgressTried, HostReached, ProcessExited)
 
 
 class _Owner(NamedTuple):

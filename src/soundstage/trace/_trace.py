@@ -15,6 +15,7 @@ from soundstage.journal import (
     Event,
     FileChanged,
     FlowEnded,
+    HostReached,
     Journal,
     Noted,
     PhaseChanged,
@@ -105,6 +106,11 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
     def egress(self) -> tuple[EgressTried, ...]:
         """The attempts to reach a host outside."""
         return self._events(EgressTried)
+
+    @cached_property
+    def hosts(self) -> tuple[HostReached, ...]:
+        """The hosts outside of the run that the test's process has reached: on this machine, or listed."""
+        return self._events(HostReached)
 
     @cached_property
     def notes(self) -> tuple[Noted, ...]:

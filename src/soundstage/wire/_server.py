@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import EnvironmentProblem
@@ -10,6 +11,7 @@ from soundstage.journal import Journal
 from soundstage.models import Model
 from soundstage.net import LOOPBACK, HttpServer
 from soundstage.wire._app import WireApp
+from soundstage.wire._stand_ins import stand_ins
 
 
 class ModelServer(HttpServer):
@@ -86,6 +88,17 @@ class ModelServer(HttpServer):
             "GOOGLE_GEMINI_BASE_URL": self.gemini_url,
             "GEMINI_API_KEY": key,
         }
+
+    def stand_ins(self, parent: Mapping[str, str], key: str = "sk-soundstage") -> dict[str, str | None]:
+        """Variables that make the default clients of a process ask this server, and hide the keys that it has.
+
+        Args:
+            parent: the variables of the process as they are; see `soundstage.wire._stand_ins`.
+            key: what stands in the place of each key.
+
+        Returns: values; `None` for a variable that is to be removed.
+        """
+        return stand_ins(parent, self.environment(key), key)
 
 
 def _is_loopback(host: str) -> bool:

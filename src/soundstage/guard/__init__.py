@@ -1,0 +1,26 @@
+"""The guard of this process: what asks the system for a host is judged first, while a run lasts.
+
+Below the journal and the clocks, which both use it; `soundstage.net.ClosedSet` is what a run closes.
+"""
+
+from soundstage.guard._addresses import in_this_machine, is_address, is_known_here
+from soundstage.guard._attempts import Attempt
+from soundstage.guard._hook import Watch, begin, end, on_virtual_time, permitted, report
+from soundstage.guard._variables import put, real_environment, real_proxy, real_variable
+
+__all__ = [
+    "Attempt",
+    "Watch",
+    "begin",
+    "end",
+    "in_this_machine",
+    "is_address",
+    "is_known_here",
+    "on_virtual_time",
+    "permitted",
+    "put",
+    "real_environment",
+    "real_proxy",
+    "real_variable",
+    "report",
+]
