@@ -7,8 +7,10 @@ Everything else is refused, and each try is an `EgressTried`.
 
 Programs that the process starts have sockets of their own. They inherit variables that point them to a proxy which
 refuses and records. On the machine's time it is there from the beginning; on virtual time, where programs are rare,
-it is started with the first one. Proxies that the user's variables name lead outside: the variables are hidden, and
-their addresses are refused, also on loopback.
+it is started with the first one. Clients of this process may read those variables too, and keep a proxy for longer
+than a run (`urllib` does), so each run tries to listen on the port of the one before; what asks a port where no proxy
+of ours listens any more is refused like the host behind it. Proxies that the user's variables name lead outside: the
+variables are hidden, and their addresses are refused, also on loopback.
 
 We are called inside of calls of the system, from any thread, so nothing here raises. A copy of the process that was
 made by `fork` goes on refusing, and writes nothing: its journal is a copy too.
@@ -32,6 +34,7 @@ from soundstage.net._listeners import is_listening
 
 Egress = Literal["fail", "allow", "closed"]
 SOURCE: Final = "egress"
+_ports: Final[list[int]] = []  # where proxies of this process have listened
 
 
 class Way(NamedTuple):
@@ -116,11 +119,14 @@ class ClosedSet:
         """The proxy that refuses and records what programs try; this process and its programs are pointed to it."""
         with self._lock:
             if self._proxy is None:
-                made = EgressProxy(self.journal, direct=[way.host for way in self._ways])
+                direct = [way.host for way in self._ways]
+                made = EgressProxy(self.journal, direct=direct, port=_ports[0] if _ports else 0)
                 thread = self._last.enter_context(LoopThread("soundstage egress"))
                 thread.call(made.start())
                 self._last.callback(lambda: thread.call(made.stop()))
                 self._proxy = made
+                if made.port not in _ports:
+                    _ports.append(made.port)
                 self.put({**made.environment()})
             return self._proxy
 
@@ -132,7 +138,8 @@ class ClosedSet:
             return False
         if attempt.method == "dns" or is_listening(attempt.port):
             return True
-        if self._closed or (attempt.host.lower(), attempt.port) in self._proxies:
+        leads_out = attempt.port in _ports or (attempt.host.lower(), attempt.port) in self._proxies
+        if self._closed or leads_out:
             return False
         return self._reach(attempt)
 

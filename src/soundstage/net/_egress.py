@@ -74,6 +74,7 @@ class EgressProxy(Daemon):
         journal: where `EgressTried` events go.
         patience: seconds that a client has to send its request.
         direct: hosts that programs may reach; they are told to do it without a proxy.
+        port: where to listen if it is free; else, and without it, on any free port.
         name: how messages call it.
 
     Example:
@@ -91,10 +92,12 @@ class EgressProxy(Daemon):
         *,
         patience: float = PATIENCE,
         direct: Sequence[str] = (),
+        port: int = 0,
         name: str = "egress",
     ) -> None:
         super().__init__(name, journal)
         self._direct = ",".join([DIRECT, *direct])
+        self._port = port
         self._patience = patience
         self._server: asyncio.Server | None = None
         self._listener: Listener | None = None
@@ -109,6 +112,11 @@ class EgressProxy(Daemon):
             )
         return f"http://{LOOPBACK}:{self._server.sockets[0].getsockname()[1]}"
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.url.rpartition(":")[2])
+
     def environment(self) -> dict[str, str]:
         """The variables that send a program's requests here, in both spellings that programs read."""
         upper = {
@@ -121,15 +129,20 @@ class EgressProxy(Daemon):
 
     async def _start(self) -> None:
         try:
-            self._server = await asyncio.start_server(self._accept, LOOPBACK, 0, limit=MAX_HEAD)
+            try:
+                self._server = await self._listen(self._port)
+            except OSError:
+                self._server = await self._listen(0)
         except OSError as error:
             raise EnvironmentProblem(
                 f"{self.name} cannot listen on {LOOPBACK}",
                 seen=error.strerror or str(error),
                 hint="check that the loopback interface is up",
             ) from None
-        port = self._server.sockets[0].getsockname()[1]
-        self._listener = announce(self.journal, LOOPBACK, port, self._serve_also)
+        self._listener = announce(self.journal, LOOPBACK, self.port, self._serve_also)
+
+    async def _listen(self, port: int) -> asyncio.Server:
+        return await asyncio.start_server(self._accept, LOOPBACK, port, limit=MAX_HEAD)
 
     async def _serve_also(self, sock: socket.socket) -> asyncio.AbstractServer:
         return await asyncio.start_server(self._accept, sock=sock, limit=MAX_HEAD)
