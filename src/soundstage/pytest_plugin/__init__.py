@@ -2,7 +2,7 @@
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
 test asks for something, so that the plugin costs next to nothing where it is not used; this file, `_snapshots`,
-`_schedules` and `_containers` import pytest alone, and everything else is in `_stage`.
+`_schedules`, `_budget` and `_containers` import pytest alone, and everything else is in `_stage`.
 
 How a test runs. The first fixture makes the `Stage` of the test: journal, clock, script, model. Fixtures add
 daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from soundstage.pytest_plugin import _containers
+from soundstage.pytest_plugin import _budget, _containers
 from soundstage.pytest_plugin._containers import services_scope as services_scope
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
 from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
@@ -86,6 +86,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="How far Claude Code is kept apart in tests that do not say it themselves.",
     )
     _containers.add_options(group)
+    _budget.add_options(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,6 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SNAPSHOTS] = SnapshotBook(config)
     config.pluginmanager.register(config.stash[SNAPSHOTS], "soundstage-snapshots")
     config.pluginmanager.register(_containers, "soundstage-containers")
+    _budget.register(config)
     for marker in (*MARKERS, MARKER, _containers.MARKER):
         config.addinivalue_line("markers", marker)
 
