@@ -16,7 +16,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from parts import in_full_part
+
 settings.register_profile("soundstage", deadline=None, derandomize=True)  # the machine is shared; runs repeat
+settings.register_profile("fast", settings.get_profile("soundstage"), max_examples=20)
 settings.load_profile("soundstage")
 
 pytest_plugins = ["pytester"]
@@ -39,6 +42,13 @@ def interrupts_arrive() -> None:
     """A run that a shell has started in the background ignores Ctrl-C, and so would each program that a test starts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what belongs to the full part; `-m "not full"` leaves it out."""
+    for item in items:
+        if in_full_part(item.nodeid.removeprefix("tests/")):
+            item.add_marker("full")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -1,17 +1,21 @@
 """JSON objects in what a model says, among prose and code fences. Pure.
 
 A brace begins an object only if a whole object follows; so braces in prose do no harm, and quotes and braces
-inside strings belong to their strings. Objects inside of other objects are parts of those.
+inside strings belong to their strings. Objects inside of other objects are parts of those. A text with a thousand
+objects that begin and do not end is searched no further: each costs a try, and a model may write any number.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 from soundstage.match import preview
 
 _DECODER: Final = json.JSONDecoder(strict=False)  # models write line ends into strings
+_BEGIN: Final = re.compile(r'\{(?=\s*["}])')
+_TRIES: Final = 1000
 
 
 def objects_in(text: str) -> list[dict[str, Any]]:
@@ -22,21 +26,14 @@ def objects_in(text: str) -> list[dict[str, Any]]:
         [{'agents': ['executor']}]
     """
     found: list[dict[str, Any]] = []
-    place = text.find("{")
-    while place >= 0:
-        value, end = _object_at(text, place)
-        if value is not None:
+    place, failed = 0, 0
+    while (begin := _BEGIN.search(text, place)) and failed < _TRIES:
+        try:
+            value, place = _DECODER.raw_decode(text, begin.start())
             found.append(value)
-        place = text.find("{", end)
+        except (ValueError, RecursionError):
+            place, failed = begin.end(), failed + 1
     return found
-
-
-def _object_at(text: str, place: int) -> tuple[dict[str, Any] | None, int]:
-    """The object that begins at `place`, if one does, and where to look on."""
-    try:
-        return _DECODER.raw_decode(text, place)
-    except (ValueError, RecursionError):
-        return None, place + 1
 
 
 def distinct(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,103 @@
+"""The two parts of the suite: what `make test` leaves to `make test-all`, and why.
+
+The fast part is all that is in process, codecs, the wire with official SDKs, and one scenario of each real component.
+A test belongs to the full part if its id matches a pattern of `FULL` and none of `KEPT`, or if it has the mark `full`.
+The table in CONTRIBUTING.md is this one; a test compares them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+FULL: Final = {
+    "the real Claude Code CLI in full: each start costs half a second": (
+        "e2e/claude_code/",
+        "drivers/claude_code/",
+        "drivers/test_netns_claude_code.py",
+        "mcp_server/test_(agent_client|conversations|hooks|plugins|stages).py",
+        "plugin_check/test_(run|reports|known|expansion).py",
+        "worlds/mcp/test_(claude_code|stubs).py",
+        "examples/test_(plugins|plugin_hooks).py",
+        "pytest_plugin/test_harness.py",
+    ),
+    "containers and compose: they need an engine and images": (
+        "drivers/test_container",
+        "pytest_plugin/test_containers.py",
+        "mcp_server/test_environment.py",
+    ),
+    "browsers: a page of Chromium for each test": (
+        "report/browser/",
+        "examples/test_plugin_browser.py",
+    ),
+    "example programs as processes, and frameworks of others": (
+        r"examples/\w+\.py::\w*\[.*program",
+        r"examples/\w+\.py::\w*(program|killed|torn|next_run|run_in_process|hosts_at_once)",
+        "examples/test_(openai_agents_team|langgraph_team).py",
+        "e2e/test_demo.py",
+        r"agents/teams/test_reference\.py::.*program",
+    ),
+    "runs that are repeated, killed or interrupted many times": (
+        r"drivers/test_isolation\.py::test_a_run_that_is_(killed|interrupted)",
+        "e2e/test_principles_isolation.py",
+        r"e2e/test_principles\.py::test_(the_same_run_with_programs|another_process)",
+        r"e2e/test_principles\.py::.*\[(sdk|program|terminal|discord|nostr)\]",
+        "drivers/test_terminal_hostile.py",
+        r"lifecycle/test_scratch\.py::test_a_process_that_is_between",
+        r"wire/test_app\.py::test_two_hundred_requests",
+    ),
+    "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
+        "e2e/test_(cli|secrets).py",
+        "mcp_server/test_(transports|mcp|harness).py",
+        "pytest_plugin/test_(plugin|worlds|schedules|budget).py",
+        "testing/test_snapshot_fixture.py",
+        r"test_docs\.py::test_the_examples_of_a_document",
+        r"worlds/projects/test_create\.py::test_the_tests_of_a_new_project",
+        "worlds/mcp/test_(recording|process|faults).py",
+    ),
+}
+
+KEPT: Final = {
+    "one scenario of each real component": (
+        r"drivers/claude_code/test_session\.py::test_a_denied_tool_is_reported",
+        r"plugin_check/test_run\.py::test_our_own_plugins_have_no_finding\[epti\]",
+        r"report/browser/test_access\.py::test_the_first_tab_stop",
+        r"examples/test_console_agent\.py::test_the_scripted_sentence_is_shown",
+        r"examples/test_discord_chat\.py::test_a_message_comes_back_in_its_channel",
+        r"e2e/test_cli\.py::test_(serve_prints_one_line|check_says|show_prints_the_trace)",
+        r"mcp_server/test_transports\.py::test_a_client_over_stdio_has_all_tools",
+        r"pytest_plugin/test_plugin\.py::test_a_(passing|failing)_test",
+        r"test_docs\.py::test_the_examples_of_a_document.*(README|pytest)",
+        r"worlds/mcp/test_process\.py::test_a_real_server",
+    ),
+    "in process, although beside tests that are not": (
+        r"drivers/claude_code/test_hooks\.py::test_(what_a_hook_decided|settings_of_another_shape)",
+        r"pytest_plugin/test_harness\.py::test_(an_address_without|what_is_no_address)",
+        r"e2e/test_demo\.py::.*in process, virtual time",
+    ),
+}
+
+
+def _any(table: dict[str, tuple[str, ...]]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for patterns in table.values() for pattern in patterns))
+
+
+_FULL: Final = _any(FULL)
+_KEPT: Final = _any(KEPT)
+
+
+def in_full_part(test: str) -> bool:
+    """Whether a test runs in `make test-all` alone; `test` is its id below `tests/`."""
+    return bool(_FULL.match(test)) and not _KEPT.match(test)
+
+
+def table() -> str:
+    """The table of CONTRIBUTING.md."""
+    rows = ["| where | part | why |", "|---|---|---|"]
+    for part, reasons in (("full", FULL), ("fast", KEPT)):
+        for why, patterns in reasons.items():
+            places = ", ".join(f"`{pattern.replace('|', chr(92) + '|')}`" for pattern in patterns)
+            rows.append(f"| {places} | {part} | {why} |")
+    return "\n".join(
+        [*rows, "| everything else | fast | in process, on loopback, or a program of milliseconds |"]
+    )
