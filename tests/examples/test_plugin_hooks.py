@@ -125,6 +125,9 @@ def test_agent_loop_allows_a_commit_with_a_plan_in_the_repository(plan, tmp_path
     [
         "git status",
         "git log --grep commit",
+        "git log # the last commit",
+        "ls # then; git commit -m x",
+        "git commit --dry-run -m x",
         "echo git commit",
         "cat > notes.md <<'EOF'\ngit commit -m x\nit's\nEOF",
         "git commit-graph write",

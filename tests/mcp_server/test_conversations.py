@@ -100,6 +100,9 @@ def test_a_strict_script_that_runs_dry_ends_the_session_with_the_reason(tools: A
         session = {"session_id": started["session_id"]}
         assert "the model had no answer" in await call.bad("send_prompt", prompt="hello", **session)
         await call.bad("send_prompt", prompt="hello again", **session)
+        history = (await call.good("get_conversation_history", **session))["history"]
+        assert history[0] == {"role": "user", "content": "hello"}
+        assert "the model had no answer" in history[-1]["content"]
         await call.good("end_conversation", **session)
 
     tools(body)

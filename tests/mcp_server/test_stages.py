@@ -6,24 +6,17 @@ from typing import Any
 
 import pytest
 
-from soundstage.drivers.claude_code import ClaudeTurn, Result, Said, Told
+from soundstage.drivers.claude_code import ClaudeTurn, MadeCommit, Result
 from soundstage.errors import ScriptError
 from soundstage.mcp_server._conversation import Answer
 from soundstage.mcp_server._stages import check_workflow, stage_after
-from soundstage.messages import ToolCall, ToolResult
 
 
-def turn(*, failed: bool = False, commit: str = "") -> ClaudeTurn:
-    """A turn; `commit` is `made` or `refused`."""
-    messages: list[Any] = []
-    if commit:
-        call = ToolCall(id="c", name="Bash", arguments={"command": "git commit -m x"})
-        messages += [
-            Said(data={}, parts=(call,)),
-            Told(data={}, parts=(ToolResult(call_id="c", text="", is_error=commit == "refused"),)),
-        ]
+def turn(*, failed: bool = False, commit: bool = False) -> ClaudeTurn:
+    """A turn; with `commit`, one that has made a commit."""
     result = Result(data={}, is_error=failed, subtype="success", session_id="s")
-    return ClaudeTurn(prompt="", messages=tuple(messages), result=result)
+    made = (MadeCommit("a" * 40, "feat: x"),) if commit else ()
+    return ClaudeTurn(prompt="", messages=(), result=result, commits=made)
 
 
 def after(*asked: tuple[str, ClaudeTurn], workflow: Any = "") -> tuple[str, str]:
@@ -49,12 +42,11 @@ def test_a_command_that_failed_leads_nowhere() -> None:
 
 def test_a_commit_counts_when_git_has_made_it() -> None:
     code = ("agent-loop:code", turn())
-    assert after(code, ("agent-loop:commit", turn(commit="made")))[1] == "complete"
-    assert after(code, ("agent-loop:commit", turn(commit="refused")))[1] == "coding"
+    assert after(code, ("agent-loop:commit", turn(commit=True)))[1] == "complete"
     assert after(code, ("agent-loop:commit", turn()))[1] == "coding"
     assert after(("epti:commit-code", turn()))[1] == "committing-code"
-    assert after(("epti:commit-code", turn(commit="made")))[1] == "complete"
-    assert after(("epti:commit-tests", turn(commit="made")))[1] == "committing-tests"
+    assert after(("epti:commit-code", turn(commit=True)))[1] == "complete"
+    assert after(("epti:commit-tests", turn(commit=True)))[1] == "committing-tests"
 
 
 def test_one_name_of_two_plugins_leads_to_two_stages() -> None:

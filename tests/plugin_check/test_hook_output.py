@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from soundstage.plugin_check._hook_output import faults
+from soundstage.plugin_check._payloads import Scene, payloads
 from soundstage.plugin_check._stage import Ran
 
 
@@ -32,6 +34,31 @@ def test_exit_codes(code: int, complaint: str, expected: list[str]) -> None:
     assert rules("Stop", code, complaint=complaint) == expected
 
 
+def test_a_block_with_its_reason_in_the_output_is_not_silent() -> None:
+    assert rules("Stop", 2, {"decision": "block", "reason": "tests fail"}) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "again", "expected"), [(2, True, ["hook-endless"]), (2, False, []), (0, True, [])]
+)
+def test_a_hook_that_never_lets_the_agent_stop_is_found(code: int, again: bool, expected: list[str]) -> None:
+    ran = Ran(code, "", "not yet" if code else "", 0.1)
+    assert [fault.rule for fault in faults("Stop", ran, again=again)] == expected
+
+
+@pytest.mark.parametrize(
+    ("matcher", "tools"),
+    [
+        ("Edit, Bash", ["Bash", "Edit"]),
+        ("^(?!Bash)", ["Edit", "Write", "Read", "MultiEdit", "NotebookEdit", "Glob"]),
+        ("Ba", ["Ba"]),  # no tool that we know: it is run all the same
+    ],
+)
+def test_a_hook_is_run_for_the_tools_that_its_matcher_fits(matcher: str, tools: list[str]) -> None:
+    scene = Scene(Path("/p"), Path("/p/f"), Path("/t"), "s")
+    assert [payload.data["tool_name"] for payload in payloads("PreToolUse", matcher, scene)] == tools
+
+
 def deny(**fields: Any) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", **fields}}
 
@@ -43,6 +70,10 @@ def deny(**fields: Any) -> dict[str, Any]:
         ("Stop", "{}", []),
         ("Stop", {"decision": "block", "reason": "tests fail", "continue": True}, []),
         ("Stop", '{"decision": ', ["hook-output"]),
+        ("Stop", 'checking\n{"decision": "block"}', ["hook-output"]),
+        ("Stop", "first\n{braces} of no JSON", []),
+        ("SessionEnd", {"hookSpecificOutput": {"hookEventName": "SessionEnd"}}, ["hook-output"]),
+        ("Stop", {"decision": None}, ["hook-output"]),
         ("Stop", {"decision": "deny"}, ["hook-output"]),
         ("Stop", {"continue": "no"}, ["hook-output"]),
         ("Stop", {"Decision": "block"}, ["hook-output-keys"]),

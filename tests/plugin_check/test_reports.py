@@ -141,7 +141,7 @@ def test_a_good_plugin_is_code_0_and_the_reports_are_written(make: Make, tmp_pat
 
 @NEEDS_CLI
 def test_something_broken_is_code_1_and_a_warning_only_when_strict(make: Make) -> None:
-    assert run(make({"commands/a.md": "No front matter.\n"}, name="broken"))[0] == 1
+    assert run(make({"commands/a.md": "---\ndescription: d\n---\n"}, name="broken"))[0] == 1
     odd = make({".claude-plugin/plugin.json": manifest("odd", no_such_key=1)}, name="odd")
     assert run(odd)[0] == 0
     assert run(odd, strict=True)[0] == 1

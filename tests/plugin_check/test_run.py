@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -103,8 +104,8 @@ PLANTED: list[tuple[str, dict[str, Any], str, str, int]] = [
         3,
     ),
     ("an invalid manifest", {MANIFEST: '{"name": "mine",\n "version" "1.0.0"}'}, "json", MANIFEST, 2),
-    ("a path outside", {MANIFEST: manifest(commands="../elsewhere")}, "path-escape", MANIFEST, 5),
 ]
+WARNINGS = ("front-matter",)
 
 
 @pytest.mark.parametrize(
@@ -115,15 +116,11 @@ def test_a_planted_defect_is_found_alone_with_file_and_line(
 ) -> None:
     report = check(make(files))
     assert places(report) == [(rule, file, line)], report_text(report)
-    assert len(report.errors) == 1
+    assert len(report.errors) == (rule not in WARNINGS)
 
 
 def test_defects_of_one_plugin_do_not_hide_each_other(make: Make) -> None:
-    apart = [
-        case
-        for case in PLANTED
-        if HOOKS not in case[1] and case[0] not in ("an invalid manifest", "a path outside")
-    ]
+    apart = [case for case in PLANTED if HOOKS not in case[1] and case[0] != "an invalid manifest"]
     whole: dict[str, Any] = {}
     for case in apart:
         whole |= case[1]
@@ -134,10 +131,59 @@ def test_defects_of_one_plugin_do_not_hide_each_other(make: Make) -> None:
         }
     }
     report = check(make(whole))
+    assert {finding.rule for finding in report.warnings} >= {case[2] for case in apart if case[2] in WARNINGS}
     assert sorted(finding.rule for finding in report.errors) == sorted(
-        [case[2] for case in apart] + ["hook-fails", "script-missing", "hook-hangs"]
+        [case[2] for case in apart if case[2] not in WARNINGS]
+        + ["hook-fails", "script-missing", "hook-hangs"]
     )
     assert "permission check failed" in report_text(report)
+
+
+def test_of_a_plugin_that_is_not_loaded_nothing_passes(make: Make) -> None:
+    """Its hook runs by itself, its server would answer: in the CLI there is neither."""
+    folder = make(
+        {
+            MANIFEST: manifest(agents="../elsewhere"),
+            "commands/greet.md": GREET,
+            "skills/tidy/SKILL.md": "---\nname: tidy\ndescription: d\n---\nTidy up.\n",
+            HOOKS: hooks("Stop", "true"),
+        }
+    )
+    report = check(folder)
+    rules = [(finding.rule, finding.file) for finding in report.findings]
+    assert rules == [(rule, MANIFEST) for rule in ("not-loaded", "path-escape", "path-form")], report_text(
+        report
+    )
+    assert "does not load mine: " in report.findings[0].message
+    assert [item.kind for item in report.checks if not item.failed] == ["command", "skill", "plugin", "hook"]
+    assert {item.skipped for item in report.checks if not item.failed} == {"mine is not loaded"}
+
+
+def test_front_matter_that_is_missing_is_what_the_cli_says_it_is(make: Make, tmp_path: Path) -> None:
+    nothing, no_description = "Do it.\n", "---\nname: NAME\n---\nDo it.\n"
+    files = {
+        f"{folder}/{name}{end}": text.replace("NAME", f"{name}-{folder}")
+        for name, text in (("bare", nothing), ("short", no_description))
+        for folder, end in (("commands", ".md"), ("agents", ".md"), ("skills", "y/SKILL.md"))
+    }
+    folder = make(files)
+    cli = subprocess.run(
+        [str(bundled_cli()), "plugin", "validate", str(folder), "--json"],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        check=False,
+    )
+    contents = json.loads(cli.stdout)["contents"]
+    said = {
+        (Path(item["file"]).relative_to(folder).as_posix(), level)
+        for item in contents
+        for level in ("error", "warning")
+        if item[f"{level}s"]
+    }
+    assert {file for file, _ in said} == set(files)
+    report = check(folder)
+    assert {(finding.file, finding.severity) for finding in report.findings} == said
+    assert {finding.rule for finding in report.findings} == {"front-matter", "description"}
 
 
 @pytest.mark.parametrize("name", ["agent-loop", "epti", "visual-iteration", "promptctl"])

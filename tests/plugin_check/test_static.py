@@ -111,13 +111,6 @@ CASES: list[tuple[str, dict[str, Any], str, str, int]] = [
         "agents/a.md",
         4,
     ),
-    (
-        "an agent without a name",
-        {"agents/a.md": two("description: d", "tools: Read")},
-        "name",
-        "agents/a.md",
-        1,
-    ),
     ("a skill without its file", {"skills/a/notes.md": "x"}, "file-missing", "skills/a", 0),
     (
         "a command and a skill of one name",

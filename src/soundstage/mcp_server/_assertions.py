@@ -105,7 +105,7 @@ async def assert_workflow_transition(
 ) -> TransitionVerdict:
     """Check that a workflow has reached a stage, and that it may come there from the one before.
 
-    Returns passed (actual_stage is to_stage, in capitals or not), valid (the workflow's graph has the step
+    Returns passed (actual_stage is to_stage, in capitals or not), valid (passed, and the graph has the step
     from_stage -> to_stage; false for stages that no workflow has), expected_transition, actual_stage, details.
 
     Errors: an empty stage, an unknown workflow.

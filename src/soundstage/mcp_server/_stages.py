@@ -1,13 +1,12 @@
 """Where a conversation is in its workflow: a view of the commands that were executed and what they came to.
 
 Claude Code knows no stages; they are ours. A command puts the conversation into its stage when its turn has
-not failed. `complete` is reached when a `git commit` of the turn went through: one that a hook has blocked
-leaves the work where it is.
+not failed. `complete` is reached when the turn has made a commit, by git's own log: a command that only looks like
+one, or that a hook has blocked, leaves the work where it is.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -19,7 +18,6 @@ from soundstage.testing.semantics import WORKFLOWS
 IDLE: Final = "idle"
 COMPLETE: Final = "complete"
 OWN: Final = "own"
-_COMMIT: Final = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
 
 
 class Where(NamedTuple):
@@ -69,20 +67,9 @@ def _stage(plugin: str, command: str, turn: ClaudeTurn) -> str:
     workflow = WORKFLOWS[plugin]
     stage = workflow.commands.get(command, "")
     if stage == COMPLETE:
-        return COMPLETE if has_committed(turn) else ""
-    commits = stage.startswith("committing") and workflow.allows(stage, COMPLETE)
-    return COMPLETE if commits and has_committed(turn) else stage
-
-
-def has_committed(turn: ClaudeTurn) -> bool:
-    """Whether a `git commit` of this turn went through."""
-    return any(
-        use.name == "Bash"
-        and _COMMIT.search(str(use.arguments.get("command", "")))
-        and use.text is not None
-        and not use.is_error
-        for use in turn.tool_uses
-    )
+        return COMPLETE if turn.commits else ""
+    ends = stage.startswith("committing") and workflow.allows(stage, COMPLETE)
+    return COMPLETE if ends and turn.commits else stage
 
 
 def check_workflow(workflow: str | Mapping[str, str]) -> None:

@@ -35,8 +35,11 @@ def error_of(turn: ClaudeTurn, found: T) -> T:
 
 
 def history(conversation: Conversation) -> list[dict[str, Any]]:
-    """What was said, as the turns tell it: prompts, words and tools of the main agent."""
-    return [entry for answer in conversation.answers for entry in _turn(answer.turn)]
+    """What was said, as the turns tell it: prompts, words and tools of the main agent; the turn that broke off, too."""
+    turns = [answer.turn for answer in conversation.answers]
+    if conversation.session.unfinished is not None:
+        turns.append(conversation.session.unfinished)
+    return [entry for turn in turns for entry in _turn(turn)]
 
 
 def _turn(turn: ClaudeTurn) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from soundstage.drivers.claude_code import PatternError, javascript, matches
+from soundstage.errors import ScriptError
 from soundstage.models import SourceField, SourceNode
 from soundstage.plugin_check._book import Book, Entry
 from soundstage.plugin_check._declared import DeclaredHook
@@ -115,14 +117,17 @@ def _matcher(event: str, field: SourceField, entry: Entry) -> str | None:
     if pattern == "*":
         return ""
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
+        known = [tool for tool in TOOLS if matches(pattern, tool)]
+        if not re.fullmatch(r"[\w,| -]*", pattern, re.ASCII):
+            javascript(pattern)
+    except PatternError as error:
         entry.add("hook-matcher", f"{pattern!r} is no regular expression: {error}", line=field.line)
         return None
-    about_tools = event in TOOL_EVENTS and "mcp__" not in pattern
-    if pattern and about_tools and not any(compiled.fullmatch(tool) for tool in TOOLS):
-        known = nearest(pattern, TOOLS)
-        entry.add("hook-matches-nothing", f"{pattern!r} fits no tool of Claude Code{known}", line=field.line)
+    except ScriptError:
+        return pattern  # only the CLI can read it
+    if pattern and event in TOOL_EVENTS and "mcp__" not in pattern and not known:
+        near = nearest(pattern, TOOLS)
+        entry.add("hook-matches-nothing", f"{pattern!r} fits no tool of Claude Code{near}", line=field.line)
     return pattern
 
 

@@ -10,25 +10,24 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from soundstage.drivers.claude_code import (
+    DECISIONS,
+    OUTPUT_FIELDS,
+    PERMISSIONS,
+    SPECIFIC_EVENTS,
+    PluginHook,
+    judge,
+)
 from soundstage.match import preview
 from soundstage.plugin_check._known import nearest
 from soundstage.plugin_check._stage import Ran
 
-BLOCK: Final = 2  # the exit code that blocks
 _KEYS: Final = frozenset(
     (
         *("continue", "suppressOutput", "stopReason", "decision", "reason", "systemMessage"),
         *("terminalSequence", "hookSpecificOutput", "async", "asyncTimeout"),
     )
 )
-_TYPES: Final[dict[str, tuple[type, str]]] = {
-    "continue": (bool, "true or false"),
-    "suppressOutput": (bool, "true or false"),
-    "stopReason": (str, "text"),
-    "reason": (str, "text"),
-    "systemMessage": (str, "text"),
-    "hookSpecificOutput": (dict, "an object"),
-}
 _SPECIFIC: Final[dict[str, frozenset[str]]] = {
     "PreToolUse": frozenset(
         (
@@ -40,8 +39,7 @@ _SPECIFIC: Final[dict[str, frozenset[str]]] = {
         ("hookEventName", "additionalContext", "sessionTitle", "suppressOriginalPrompt")
     ),
 }
-_DECISIONS: Final = ("allow", "deny", "ask", "defer")
-_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+BLOCKS, _NOT_EXECUTABLE, _NOT_FOUND = 2, 126, 127  # exit codes
 
 
 class Fault(NamedTuple):
@@ -51,15 +49,23 @@ class Fault(NamedTuple):
     message: str
 
 
-def faults(event: str, ran: Ran) -> Iterator[Fault]:
+def faults(event: str, ran: Ran, *, again: bool = False) -> Iterator[Fault]:
     """What is wrong with what a hook did.
+
+    Args:
+        event: when it was run.
+        ran: how it ended.
+        again: whether it was told that the agent goes on already because of it (`stop_hook_active`).
 
     >>> [fault.rule for fault in faults("Stop", Ran(1, "", "oops", 0.1))]
     ['hook-fails']
     """
     complaint = _last_line(ran.stderr)
-    if ran.code == BLOCK:
-        if not complaint:
+    verdict = judge(PluginHook(event=event), ran.code, ran.stdout, ran.stderr)
+    if verdict.blocked and again:
+        yield Fault("hook-endless", "blocks again, though it was told that the agent goes on because of it")
+    if ran.code == BLOCKS:
+        if not verdict.reason:
             yield Fault("hook-silent", "blocks without a word on standard error")
     elif ran.code != 0:
         yield Fault("hook-fails", f"exits with code {ran.code}{_meaning(ran.code)}: {complaint or 'no word'}")
@@ -81,35 +87,50 @@ def _last_line(text: str) -> str:
 
 
 def _of_output(event: str, text: str) -> Iterator[Fault]:
-    if not text.startswith("{"):
-        return  # plain text is for the transcript, or for the model
+    if not text.startswith("{"):  # plain text is for the transcript, or for the model
+        if _hidden(text):
+            yield Fault("hook-output", "prints text before its JSON, so that all of it counts as text")
+        return
     try:
         output = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         yield Fault("hook-output", f"prints what begins like JSON and is none: {error}")
         return
     for key, value in output.items():
-        wanted = _TYPES.get(key)
+        wanted = OUTPUT_FIELDS.get(key)
         if key not in _KEYS:
             yield Fault("hook-output-keys", f"prints the key {key!r}, which is unknown{nearest(key, _KEYS)}")
         elif wanted is not None and not isinstance(value, wanted[0]):
             yield Fault("hook-output", f"prints {key!r} as {preview(repr(value))}; it is {wanted[1]}")
-    decision = output.get("decision")
-    if decision not in (None, "approve", "block"):
+    decision = output.get("decision", "block")
+    if decision not in DECISIONS:
         yield Fault("hook-output", f"prints the decision {decision!r}; there are approve and block")
     specific = output.get("hookSpecificOutput")
     if isinstance(specific, dict):
         yield from _of_specific(event, specific)
 
 
+def _hidden(text: str) -> bool:
+    """Whether the output of a hook is in the text, below other lines."""
+    found = text.find("\n{")
+    try:
+        output = msgspec.json.decode(text[found:]) if found >= 0 else None
+    except msgspec.DecodeError:
+        return False
+    return isinstance(output, dict) and not _KEYS.isdisjoint(output)
+
+
 def _of_specific(event: str, output: dict[str, Any]) -> Iterator[Fault]:
+    if event not in SPECIFIC_EVENTS:
+        yield Fault("hook-output", f"prints hookSpecificOutput, which {event} does not have")
+        return
     named = output.get("hookEventName")
     if named != event:
         said = "no hookEventName" if named is None else f"hookEventName {named!r}"
         yield Fault("hook-output", f"prints hookSpecificOutput with {said}; the event is {event}")
-    decision = output.get("permissionDecision")
-    if decision is not None and decision not in _DECISIONS:
-        known = ", ".join(_DECISIONS)
+    decision = output.get("permissionDecision", "allow")
+    if decision not in PERMISSIONS:
+        known = ", ".join(PERMISSIONS)
         yield Fault("hook-output", f"prints the permissionDecision {decision!r}; there are {known}")
     for key in output.keys() - _SPECIFIC.get(event, output.keys()):
         known = nearest(key, _SPECIFIC[event])

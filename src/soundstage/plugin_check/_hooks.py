@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
 from typing import Final
 
 import msgspec
 
+from soundstage.drivers.claude_code import hook_argv, hook_limit
 from soundstage.errors import EnvironmentProblem
 from soundstage.plugin_check._declared import Declared, DeclaredHook
 from soundstage.plugin_check._hook_output import Fault, faults
 from soundstage.plugin_check._payloads import Scene, payloads
 from soundstage.plugin_check._stage import FILE, SESSION, Ran, Stage
 
-OWN_LIMIT: Final = 60.0  # seconds that Claude Code gives to a hook without a timeout
 MORE: Final = "end it sooner, or give it more time in this test: --within SECONDS"
 _NOT_RUN: Final = {
     "prompt": "a hook for a model is not run",
@@ -40,7 +39,7 @@ async def run_hooks(plugin: Declared, stage: Stage) -> None:
 
 
 async def _run(hook: DeclaredHook, scene: Scene, stage: Stage) -> None:
-    declared = float(hook.data.get("timeout") or OWN_LIMIT)
+    declared = float(hook.data.get("timeout") or hook_limit(hook.event))
     within = min(declared, stage.within)
     found: dict[Fault, list[str]] = {}
     places: dict[Fault, tuple[str, int]] = {}
@@ -54,7 +53,7 @@ async def _run(hook: DeclaredHook, scene: Scene, stage: Stage) -> None:
                 "hook-hangs", message + (", its own timeout" if own else ""), hint="" if own else MORE
             )
             break  # it would most likely hang again
-        for fault in faults(hook.event, ran):
+        for fault in faults(hook.event, ran, again=bool(occasion.data.get("stop_hook_active"))):
             found.setdefault(fault, []).append(occasion.name)
             places.setdefault(fault, _place(ran.stderr, hook, stage))
     for fault, names in found.items():
@@ -76,14 +75,10 @@ async def _once(hook: DeclaredHook, data: dict[str, object], stage: Stage, withi
 
 
 def _argv(hook: DeclaredHook, stage: Stage) -> list[str]:
-    """Through a shell; or by itself, if it has a list of arguments. Only there, the CLI fills in variables."""
-    command, arguments = str(hook.data["command"]), hook.data.get("args")
-    if not isinstance(arguments, list):
-        return [shutil.which("bash") or "sh", "-c", command]
-    texts = [command, *map(str, arguments)]
-    for name, value in stage.variables().items():
-        texts = [text.replace(f"${{{name}}}", value) for text in texts]
-    return texts
+    """As the CLI starts it."""
+    arguments = hook.data.get("args")
+    args = [str(argument) for argument in arguments] if isinstance(arguments, list) else None
+    return hook_argv(str(hook.data["command"]), args, stage.variables())
 
 
 def _place(stderr: str, hook: DeclaredHook, stage: Stage) -> tuple[str, int]:

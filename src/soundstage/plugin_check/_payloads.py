@@ -6,10 +6,12 @@ a new session, `PreToolUse` for each tool that its matcher fits among those that
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from soundstage.drivers.claude_code import fits, matches
+from soundstage.errors import ScriptError
 
 MOST: Final = 6  # tools that a hook without a matcher is run with
 USE: Final = "toolu_soundstage_1"
@@ -168,7 +170,7 @@ def payloads(event: str, matcher: str, scene: Scene) -> list[Payload]:
 
     Args:
         event: one of `EVENTS`.
-        matcher: a regular expression; empty for everything.
+        matcher: as it is written; empty for everything.
         scene: where the hook runs.
     """
     found = _for_tools(event, matcher, scene) if event in _EXTRAS else _plain(event, matcher, scene)
@@ -184,7 +186,7 @@ def payloads(event: str, matcher: str, scene: Scene) -> list[Payload]:
 
 def _for_tools(event: str, matcher: str, scene: Scene) -> list[tuple[str, dict[str, Any]]]:
     inputs = _tool_inputs(scene)
-    names = [tool for tool in inputs if not matcher or re.fullmatch(matcher, tool)]
+    names = [tool for tool in inputs if _fits(matcher, tool)]
     if not names and matcher:
         names = [matcher]  # a tool that we do not know: its hook is run all the same
     return [
@@ -198,6 +200,14 @@ def _plain(event: str, matcher: str, scene: Scene) -> list[tuple[str, dict[str, 
     found = []
     for data in _occasions(scene)[event]:
         which = next((str(data[key]) for key in _SAYS_WHICH if key in data), "")
-        if not matcher or not which or re.fullmatch(matcher, which):
+        if fits(event, matcher, data):
             found.append((which or event, data))
     return found or [(matcher, _occasions(scene)[event][0])]
+
+
+def _fits(matcher: str, tool: str) -> bool:
+    """Whether a hook is for a tool; one whose matcher only the CLI can read is run with every tool."""
+    try:
+        return matches(matcher, tool)
+    except ScriptError:
+        return True

@@ -39,7 +39,7 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "same-name": Rule("error", "names differ", "rename one of them; only one can be called"),
     "front-matter": Rule(
-        "error", "a Markdown file begins with front matter", "begin it with --- / description: ... / ---"
+        "warning", "a Markdown file begins with front matter", "begin it with --- / description: ... / ---"
     ),
     "front-matter-yaml": Rule(
         "error", "front matter is YAML", "correct it; put values with : [ ] # in quotes"
@@ -47,7 +47,7 @@ RULES: Final[dict[str, Rule]] = {
     "front-matter-quotes": Rule(
         "warning", "front matter is YAML", "put the value in quotes; the CLI guesses, other tools do not"
     ),
-    "description": Rule("error", "there is a description", "add `description:` to the front matter"),
+    "description": Rule("warning", "there is a description", "add `description:` to the front matter"),
     "body": Rule(
         "error", "there is something to say to the model", "write the prompt below the front matter"
     ),
@@ -82,7 +82,10 @@ RULES: Final[dict[str, Rule]] = {
         "give a default: ${NAME:-value}, or say it in the README",
     ),
     "marketplace-name": Rule("warning", "a marketplace calls a plugin as it calls itself", "use one name"),
-    "refused": Rule("error", "the CLI loads the plugin", "see the message of the CLI"),
+    "not-loaded": Rule(
+        "error", "the CLI loads the plugin", "correct what the CLI says; until then nothing of it works"
+    ),
+    "refused": Rule("error", "the CLI takes every part of it", "see the message of the CLI"),
     "remark": Rule("warning", "the CLI has no remark", "see the message of the CLI"),
     "not-listed": Rule("error", "the CLI offers what is declared", "see the other findings in this file"),
     "not-expanded": Rule(
@@ -103,6 +106,9 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "hook-hangs": Rule(
         "error", "a hook ends in time", "end it sooner; a hook that is cancelled lets the action through"
+    ),
+    "hook-endless": Rule(
+        "warning", "an agent can stop in the end", "let it stop when `stop_hook_active` is true"
     ),
     "hook-noise": Rule(
         "warning", "a hook that succeeds is silent on standard error", "see what it complains about"

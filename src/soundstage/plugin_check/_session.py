@@ -8,11 +8,11 @@ before, since it would wait for the others.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from soundstage.drivers import ClaudeCode
-from soundstage.drivers.claude_code import ClaudeTurn, Defect, argument_names
+from soundstage.drivers.claude_code import ClaudeTurn, Defect, Validation, argument_names
 from soundstage.errors import AppError, WaitTimeout
 from soundstage.match import preview
 from soundstage.messages import Text
@@ -60,15 +60,18 @@ async def run_in_cli(plugin: Declared, stage: Stage, book: Book, *, cli: Path) -
 
 
 async def _look(plugin: Declared, claude: ClaudeCode, stage: Stage, book: Book, *, with_servers: bool) -> str:
-    for defect in (await claude.plugins.validate(stage.plugin)).defects:
+    checked = await claude.plugins.validate(stage.plugin)
+    for defect in checked.defects:
         _refused(defect, plugin, stage, book)
     turn = await claude.prompt("hello", within=WITHIN)
-    for defect in turn.plugin_defects:
-        _refused(defect, plugin, stage, book)
     loaded = turn.init is not None and any(item.get("name") == plugin.name for item in turn.init.plugins)
-    if not loaded and not plugin.entry.broken:
-        plugin.entry.add("refused", f"Claude Code does not load {plugin.name}, and does not say why")
-    if loaded:
+    if not loaded:
+        _not_loaded(turn, plugin, stage, book)
+    else:
+        for defect in turn.plugin_defects:
+            _refused(defect, plugin, stage, book)
+        if checked.ok:
+            _hooks(plugin, checked)
         _agents(plugin, turn)
         listed = frozenset(item.name for item in await claude.session.commands())
         _skills(plugin, turn, listed)
@@ -76,6 +79,29 @@ async def _look(plugin: Declared, claude: ClaudeCode, stage: Stage, book: Book, 
             _servers(plugin, turn)
         await _commands(plugin, claude, stage, listed)
     return turn.init.version if turn.init is not None else ""
+
+
+def _not_loaded(turn: ClaudeTurn, plugin: Declared, stage: Stage, book: Book) -> None:
+    """Write down that nothing of a plugin is there: what has no finding of its own has not been tested either."""
+    said = "; ".join(defect.message for defect in turn.plugin_defects) or "it does not say why"
+    plugin.entry.add("not-loaded", stage.untouched(f"Claude Code does not load {plugin.name}: {said}"))
+    for entry in book.entries:
+        inside = PurePosixPath(entry.file).is_relative_to(stage.called(""))
+        if entry is not plugin.entry and inside and not entry.broken:
+            entry.skipped = f"{plugin.name} is not loaded"
+
+
+def _hooks(plugin: Declared, checked: Validation) -> None:
+    """Compare the hooks with those that the CLI has found."""
+    listed = {
+        (hook.event, hook.matcher if hook.matcher != "*" else "", hook.command) for hook in checked.hooks
+    }
+    for hook in plugin.hooks:
+        known = (
+            hook.data.get("type") != "command" or (hook.event, hook.matcher, hook.data["command"]) in listed
+        )
+        if not known and not hook.entry.broken:
+            hook.entry.add("not-listed", f"Claude Code does not run {hook.entry.name}")
 
 
 def _refused(defect: Defect, plugin: Declared, stage: Stage, book: Book) -> None:

@@ -45,14 +45,8 @@ def _read(path: Path, name: str, kind: Kind, manifest: Manifest, book: Book) -> 
         entry.add("body", f"this {kind} has no text", line=document.text.count("\n") + 1)
     own = document.get("name")
     if kind == "agent":
-        name = _agent_name(document, own, name, entry)
+        name = ":".join([*name.split(":")[:-1], own]) if own else name
     return DeclaredText(f"{manifest.name}:{name}", document, entry)
-
-
-def _agent_name(document: Document, own: str, name: str, entry: Entry) -> str:
-    if not own and document.front is not None:
-        entry.add("name", "this agent has no name", line=1, hint="add `name:` to the front matter")
-    return ":".join([*name.split(":")[:-1], own]) if own else name
 
 
 def _keys(document: Document, kind: Kind, entry: Entry) -> None:

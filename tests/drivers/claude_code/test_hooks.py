@@ -150,6 +150,7 @@ def test_settings_of_another_shape_have_no_hooks(settings: dict[str, Any]) -> No
         ("echo no >&2; exit 2", "hook"),
         (f"echo '{ASK % 'deny'}'", "hook"),
         (f"echo '{ASK % 'ask'}'", "hook"),
+        (f"echo '{ASK % 'defer'}'", "hook"),
         ("exit 1", ""),
         ("echo '{\"continue\": false}'", ""),
     ],

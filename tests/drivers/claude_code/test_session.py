@@ -403,8 +403,17 @@ def test_a_turn_that_takes_too_long_ends_the_cli_and_shows_what_was_said(
             await run.claude.prompt("wait for ever", within=0.3)
         assert "exit code" in str(caught.value)
         assert not exists(run.claude.session.pid)
+        unfinished = run.claude.session.unfinished
+        assert (unfinished.prompt, unfinished.is_error, unfinished.subtype) == (
+            "wait for ever",
+            True,
+            "unfinished",
+        )
+        assert "did not finish" in unfinished.text
+        assert len(unfinished.requests) == 1
         with pytest.raises(AppError, match="before this prompt"):
             await run.claude.prompt("again", within=30)
+        assert run.claude.session.unfinished is unfinished
 
     with_claude(body)
 

@@ -132,7 +132,8 @@ def test_a_target_can_be_reached_by_a_step_that_the_workflow_does_not_have():
     assert (skipped.passed, skipped.valid) == (True, False)
     assert "after exploring comes planning" in skipped.details
     missed = transition("exploring", "planning", "exploring")
-    assert (missed.passed, missed.valid) == (False, True)
+    assert (missed.passed, missed.valid, missed.workflows) == (False, False, ("agent-loop",))
+    assert not transition("exploring", "planning", "NONSENSE").valid
     assert not transition("exploring", "flying", "flying").valid
     assert "no stage 'flying'" in transition("exploring", "flying", "flying").details
 

@@ -28,6 +28,9 @@ _CAT = re.compile(r"\$\(\s*cat\s*<<-?\s*(['\"]?)(\w+)\1[ \t]*\n(.*?)\n?[ \t]*\2\
 _HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)\n?[ \t]*\2[ \t]*(?=[\n)]|\Z)", re.DOTALL)
 _INNER = re.compile(r"\$\((.*)\)|`(.*)`", re.DOTALL)
 _MARK = re.compile(r"\x00(\d+)\x00")
+# quotes and escapes, which stay, or a comment, which goes
+_COMMENT = re.compile(r"""('[^']*'|"(?:\\.|[^"\\])*"|\\.|(?<=[^\s;&|()])#)|#[^\n]*""", re.DOTALL)
+NOT_MADE = frozenset(["--dry-run", "--short", "--porcelain", "--long", "-h", "--help"])
 _ROUGH = re.compile(r"\bgit\b[^\n;&|]*\bcommit\b")
 
 
@@ -68,7 +71,7 @@ def steps(command: str) -> list[Commit | Add]:
     command = command.replace("\\\n", " ").replace("\x00", "")
     command = _CAT.sub(lambda found: mark(found[3]), command)
     command = _HERE.sub(lambda found: f"<<{mark(found[4])} {found[3]}\n", command)
-    return list(_steps(command, texts))
+    return list(_steps(_COMMENT.sub(lambda found: found[1] or "", command), texts))
 
 
 def _steps(command: str, texts: list[str]) -> Iterator[Commit | Add]:
@@ -118,7 +121,7 @@ def _of_git(words: list[str], texts: list[str]) -> Iterator[Commit | Add]:
         if words[0] == "-C" and len(words) > 1:
             folder = words[1]
         words = words[2:] if words[0] in GIT_VALUES else words[1:]
-    if words[:1] == ["commit"]:
+    if words[:1] == ["commit"] and not NOT_MADE.intersection(name for name, _ in _written_out(words[1:])):
         yield _commit(_written_out(words[1:]), folder, texts)
     elif words[:1] in (["add"], ["stage"]):
         given = [word for word in words[1:] if not word.startswith("-")]

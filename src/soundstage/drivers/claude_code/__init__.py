@@ -14,6 +14,7 @@ from soundstage.drivers.claude_code._commands import (
     expansions,
     same_command,
 )
+from soundstage.drivers.claude_code._commits import MadeCommit
 from soundstage.drivers.claude_code._decisions import Decision
 from soundstage.drivers.claude_code._driver import ClaudeCode
 from soundstage.drivers.claude_code._events import (
@@ -36,9 +37,10 @@ from soundstage.drivers.claude_code._hook_verdict import (
     PERMISSIONS,
     SPECIFIC_EVENTS,
     HookRun,
+    judge,
 )
 from soundstage.drivers.claude_code._hooks import hook_argv, hook_limit, settings_hooks
-from soundstage.drivers.claude_code._matchers import PatternError, javascript, matches
+from soundstage.drivers.claude_code._matchers import PatternError, fits, javascript, matches
 from soundstage.drivers.claude_code._messages import (
     ApiRetry,
     ControlResponse,
@@ -103,6 +105,7 @@ __all__ = [
     "HookStarted",
     "Hooks",
     "Init",
+    "MadeCommit",
     "Marketplace",
     "McpServer",
     "PatternError",
@@ -139,10 +142,12 @@ __all__ = [
     "expand_command",
     "expansions",
     "find_cli",
+    "fits",
     "guidance_of",
     "hook_argv",
     "hook_limit",
     "javascript",
+    "judge",
     "matches",
     "quoted_front_matter",
     "same_command",

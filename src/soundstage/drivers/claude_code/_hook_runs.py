@@ -121,7 +121,7 @@ class Hooks:
                 source=cli.source,
                 cwd=cli.cwd,
                 environment={**cli.environment, **variables},
-                within=within or hook.timeout or hook_limit(hook.event),
+                within=within if within is not None else hook.timeout or hook_limit(hook.event),
                 stdin=hook_input(hook, payload or {}, common),
                 room=cli.room,
             )

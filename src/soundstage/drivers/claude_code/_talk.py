@@ -27,6 +27,7 @@ from soundstage.drivers._process import GRACE, Process
 from soundstage.drivers._room import Room
 from soundstage.drivers.claude_code._binary import INSTALL, TESTED_VERSION, too_old
 from soundstage.drivers.claude_code._callbacks import Callbacks, HookCallback
+from soundstage.drivers.claude_code._commits import commits_between, head_log
 from soundstage.drivers.claude_code._log import SessionLog
 from soundstage.drivers.claude_code._messages import (
     ControlResponse,
@@ -44,6 +45,7 @@ from soundstage.errors import (
     HarnessError,
     InvalidStateError,
     ScriptError,
+    SoundstageError,
     WaitTimeout,
 )
 from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, ModelFailed, ModelRequested
@@ -61,9 +63,10 @@ T = TypeVar("T")
 class _OpenTurn:
     """A prompt without its result yet."""
 
-    def __init__(self, prompt: str, position: int) -> None:
+    def __init__(self, prompt: str, position: int, log: tuple[str, ...]) -> None:
         self.prompt = prompt
         self.position = position
+        self.log = log  # of git, before it
         self.messages: list[StreamMessage] = []
         self.done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
@@ -87,7 +90,10 @@ class Talk:
     ) -> None:
         self.id = session_id
         self.options = options
+        self.unfinished: ClaudeTurn | None = None
+        """The turn that ended without a result: it took too long, the CLI exited, the script had no answer."""
         self._journal = journal
+        self._cwd = cwd
         self._grace = grace
         self._log = SessionLog(journal, source)
         self._process = Process(
@@ -162,10 +168,18 @@ class Talk:
             )
         self._refuse_if_over()
         received = MessageReceived(text=text, channel=self.id, sender="test")
-        turn = self._turn = _OpenTurn(text, self._log.append(received, None))
+        turn = self._turn = _OpenTurn(text, self._log.append(received, None), head_log(self._cwd))
+        try:
+            return await self._finished(turn, within)
+        except BaseException as error:
+            self.unfinished = self._turn_of(turn, self._no_result(error))
+            raise
+
+    async def _finished(self, turn: _OpenTurn, within: float) -> ClaudeTurn:
+        """Send the prompt, wait for its result, and raise what the test or its script did wrong meanwhile."""
         try:
             async with time_limit(within):
-                await self._process.write(encode_prompt(text))
+                await self._process.write(encode_prompt(turn.prompt))
                 result = await self._unless_exited(turn.done)
         except TimeoutError:
             await self._process.terminate(grace=self._grace)
@@ -188,6 +202,19 @@ class Talk:
             result=result,
             cost_usd=max(cost, 0.0),
             requests=self._requests_since(turn.position),
+            commits=commits_between(turn.log, head_log(self._cwd)),
+        )
+
+    def _no_result(self, error: BaseException) -> Result:
+        """What stands in the place of a result that has not come."""
+        said = error.summary if isinstance(error, SoundstageError) else type(error).__name__
+        return Result(
+            data={},
+            is_error=True,
+            subtype="unfinished",
+            session_id=self.id,
+            text=said,
+            total_cost_usd=self._cost,
         )
 
     def _requests_since(self, position: int) -> tuple[ModelRequest, ...]:

@@ -8,6 +8,7 @@ import msgspec
 
 from soundstage.drivers.claude_code._agents import AgentCalls, Subagent, agent_calls, subagents
 from soundstage.drivers.claude_code._commands import Expansion, expansions, forked_expansion
+from soundstage.drivers.claude_code._commits import MadeCommit
 from soundstage.drivers.claude_code._decisions import Decision, decisions_of
 from soundstage.drivers.claude_code._messages import (
     ControlResponse,
@@ -54,6 +55,8 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
         cost_usd: the price of this turn alone, subagents included, by the price table of the CLI.
         requests: what the model server received meanwhile, in order, of subagents too. Empty if the server
             writes into another journal.
+        commits: the commits that were made meanwhile in the repository of the session's folder, by git's own log:
+            not those of another repository that the agent went to.
     """
 
     prompt: str
@@ -61,6 +64,7 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
     result: Result
     cost_usd: float = 0.0
     requests: tuple[ModelRequest, ...] = ()
+    commits: tuple[MadeCommit, ...] = ()
 
     @property
     def text(self) -> str:
@@ -148,10 +152,9 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
         if call_id not in [use.id for use in self.tool_uses]:
             calls = ", ".join(f"{use.id} ({use.name})" for use in self.tool_uses) or "none"
             raise ExpectationError("the turn has no such tool call", expected=call_id, seen=calls)
-        if self.result.data.get("terminal_reason") == "tool_deferred":
-            deferred = self.result.data.get("deferred_tool_use")
-            if isinstance(deferred, dict) and deferred.get("id") == call_id:
-                return "hook"  # it put the tool off, and the turn ended
+        deferred = self.result.data.get("deferred_tool_use")
+        if isinstance(deferred, dict) and deferred.get("id") == call_id:
+            return "hook"  # it put the tool off, and the turn ended
         asked = [message for message in self.messages if isinstance(message, PermissionDenied)]
         if any(denied.call_id == call_id and denied.decided_by == "hook" for denied in asked):
             return "hook"  # it asked for a confirmation, which nobody can give here

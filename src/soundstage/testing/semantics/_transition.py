@@ -13,10 +13,10 @@ class Transition(SemanticResult, frozen=True, kw_only=True):
     """Whether a workflow went where it should.
 
     Args:
-        valid: whether the graph of a workflow allows this step; another question than whether it was taken.
+        valid: whether the target was reached, by a step that the graph of a workflow allows.
         expected: the step, as `exploring -> planning`.
         actual: the stage that was reached.
-        workflows: the workflows that allow it.
+        workflows: the workflows that have the step, reached or not.
     """
 
     valid: bool
@@ -30,8 +30,8 @@ def transition(
 ) -> Transition:
     """Compare the stage that was reached with the one that should be, and the step with the graph.
 
-    `passed` says that the target was reached, in capitals or not; `valid` that the workflow has such a step. A skipped
-    stage can be reached and still not be valid; a stage that no workflow knows is never valid.
+    `passed` says that the target was reached, in capitals or not; `valid` that the workflow has such a step, too. A
+    skipped stage can be reached and still not be valid; a stage that no workflow knows is never valid.
 
     Args:
         from_stage: where it was.
@@ -54,7 +54,7 @@ def transition(
     return Transition(
         passed=passed,
         details=f"{reached}; {_judged(from_stage, to_stage, candidates, allowing)}",
-        valid=bool(allowing),
+        valid=passed and bool(allowing),
         expected=f"{from_stage} -> {to_stage}",
         actual=actual_stage,
         workflows=allowing,
