@@ -8,13 +8,18 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from soundstage.errors import ExpectationError, SoundstageError
 
+if TYPE_CHECKING:
+    from soundstage.drivers import Isolation
+
 GOOD, FAILED, BAD_INPUT = 0, 1, 2
+
+LEVELS = "process, netns, sandbox or container."
 
 app = typer.Typer(
     name="soundstage",
@@ -169,6 +174,7 @@ def mcp(
     no_token: Annotated[bool, typer.Option("--no-token", help="Let everybody on loopback in.")] = False,
     projects: Annotated[Path | None, typer.Option(help="Folder for generated projects.")] = None,
     artifacts: Annotated[Path | None, typer.Option(help="Folder for captured artifacts.")] = None,
+    isolation: Annotated[str, typer.Option(help=LEVELS)] = "process",
 ) -> None:
     """Serve the harness as MCP tools: a coding agent tests a plugin end to end.
 
@@ -185,6 +191,7 @@ def mcp(
         "token": token,
         "projects": projects,
         "artifacts": artifacts,
+        "isolation": _level(isolation).value,
     }
     known = {name: value for name, value in given.items() if value is not None}
     options = McpOptions.from_environment()._replace(http=http, open=no_token, **known)
@@ -224,7 +231,7 @@ def plugin_test(
     folder: Annotated[Path, typer.Argument(help="A plugin, or a marketplace with plugins.")],
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit file too.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page too.")] = None,
-    isolation: Annotated[str, typer.Option(help="process or netns.")] = "process",
+    isolation: Annotated[str, typer.Option(help=LEVELS)] = "process",
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail the test.")] = False,
     within: Annotated[float, typer.Option(help="Seconds that a hook or a server may take.")] = 10.0,
 ) -> None:
@@ -235,16 +242,20 @@ def plugin_test(
 
     Example: `soundstage plugin test ./my-plugin --junit report.xml`
     """
-    from soundstage.drivers import Isolation
     from soundstage.plugin_check import PluginTestOptions, run_plugin_test
 
+    options = PluginTestOptions(folder, junit, html, _level(isolation), strict, within)
+    raise typer.Exit(run_plugin_test(options, say=_say, warn=_warn))
+
+
+def _level(name: str) -> Isolation:
+    from soundstage.drivers import Isolation
+
     try:
-        level = Isolation(isolation)
+        return Isolation(name)
     except ValueError:
         known = ", ".join(level.value for level in Isolation)
-        raise typer.BadParameter(f"{isolation!r} is no isolation level; known: {known}") from None
-    options = PluginTestOptions(folder, junit, html, level, strict, within)
-    raise typer.Exit(run_plugin_test(options, say=_say, warn=_warn))
+        raise typer.BadParameter(f"{name!r} is no isolation level; known: {known}") from None
 
 
 def _say(text: str) -> None:

@@ -33,6 +33,15 @@ def netns() -> str:
     return "netns"
 
 
+@pytest.fixture(scope="session")
+def sandbox() -> str:
+    """The isolation level, on a machine that has it."""
+    problem = isolation_problem("sandbox")
+    if problem is not None:
+        pytest.skip(str(problem))
+    return "sandbox"
+
+
 def image(name: str) -> InContainer:
     """A container of an image that `tools/podman.sh` builds, on a machine that has an engine and the image."""
     chosen = InContainer(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import marshal
 import os
 import signal
@@ -14,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from soundstage.drivers import Command
 from soundstage.drivers._launcher import LENGTH
 from soundstage.drivers._process import LAUNCHER
+from soundstage.journal import Journal, Noted
 
 
 def launch(
@@ -103,3 +106,41 @@ def test_a_harness_that_says_nothing_starts_nothing(tmp_path: Path) -> None:
     theirs.close()
     ours.close()
     assert process.wait() == 127
+
+
+DAEMON = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
+print(child.pid, flush=True)
+child.wait()
+"""
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and has not ended: whoever is above it now may not have collected it yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_what_a_program_leaves_when_its_launcher_is_killed_is_ended_and_told() -> None:
+    """The child holds the program's output open: without its end the run would wait for ever."""
+    journal = Journal()
+
+    async def main() -> int:
+        command = Command([sys.executable, "-c", DAEMON], journal)
+        await command.start()
+        try:
+            child = int(await command.expect("/^[0-9]+$/", within=30))
+            launcher = int(Path(f"/proc/{command.pid}/stat").read_text().rpartition(")")[2].split()[1])
+            os.kill(launcher, signal.SIGKILL)
+            assert await command.wait(within=30) == -signal.SIGKILL
+            return child
+        finally:
+            await command.stop()
+
+    assert not runs(asyncio.run(main()))
+    [note] = journal.events(Noted)
+    assert note.text == "the launcher was killed, and left processes behind; they were ended"
+    assert len(note.data["names"]) == 1

@@ -34,9 +34,11 @@ def write_plugin(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("level", ["netns", "sandbox"])
 def test_a_plugin_whose_server_and_hook_want_out_is_reported_with_both_hosts_and_fails_the_run(
-    netns, tmp_path
+    level, request, tmp_path
 ):
+    request.getfixturevalue(level)
     journal = Journal()
     script = Script()
     script.on(user="hello").reply("Hello from the scripted model.")
@@ -48,7 +50,7 @@ def test_a_plugin_whose_server_and_hook_want_out_is_reported_with_both_hosts_and
         server = ModelServer(scripted, journal)
         await server.start()
         claude = ClaudeCode(
-            journal, server, project, isolation=netns, plugin_dirs=[write_plugin(tmp_path / "planted")]
+            journal, server, project, isolation=level, plugin_dirs=[write_plugin(tmp_path / "planted")]
         )
         try:
             await claude.start()

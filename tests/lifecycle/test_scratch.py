@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,6 +35,29 @@ subprocess.Popen(
     stdout=subprocess.DEVNULL, {where}
 )
 open({fifo!r}).close()  # when this returns, it runs
+"""
+
+
+MOUNTS = """
+import ctypes, pathlib, sys
+from soundstage.errors import EnvironmentProblem
+from soundstage.lifecycle import ScratchFolder
+precious, mounted = (pathlib.Path(name) for name in sys.argv[1:])
+folder = ScratchFolder()
+place = folder.path / "home" / "with space" / "b"
+place.mkdir(parents=True)
+(folder.path / "home" / "a").write_text("of the run")
+if ctypes.CDLL(None).mount(str(precious).encode(), str(place).encode(), None, 4096, None):  # MS_BIND
+    sys.exit("no mount")
+try:
+    folder.close()
+except EnvironmentProblem as problem:
+    assert str(place) in problem.seen, problem
+    assert (folder.path / "home" / "a").exists()
+    ctypes.CDLL(None).umount2(str(place).encode(), 2)
+    folder.close()
+    assert not folder.path.exists()
+    print("refused, then removed")
 """
 
 
@@ -166,3 +190,22 @@ def test_a_link_with_such_a_name_is_not_followed(parent, tmp_path_factory):
     (parent / "soundstage-999999999-1-abc").symlink_to(target)
     assert sweep(parent) == []
     assert target.exists()
+
+
+def test_what_is_mounted_in_a_folder_is_not_removed_with_it(parent: Path) -> None:
+    """As root a program can mount the machine's disk in its home. Here it is a folder, in a namespace of its own."""
+    alone = ["unshare", "--user", "--map-root-user", "--mount"]
+    if shutil.which("unshare") is None or subprocess.run([*alone, "true"], check=False).returncode != 0:
+        pytest.skip("this user cannot make mount namespaces here")
+    precious = parent / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("of the machine")
+    done = subprocess.run(
+        [*alone, sys.executable, "-c", MOUNTS, str(precious), ""],
+        env={**os.environ, "TMPDIR": str(parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (precious / "file").exists()
+    assert done.stdout == "refused, then removed\n", done.stderr

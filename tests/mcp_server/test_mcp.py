@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from soundstage.drivers import isolation_problem
+from soundstage.errors import ScriptError
+from soundstage.mcp_server import McpOptions, serve_mcp
+from soundstage.mcp_server._harness import Harness
+from soundstage.mcp_server._mcp import start_mcp_server, verify_mcp_communication
 
 SCREENSHOT = "mcp__plugin_visual-iteration_browser-tools__screenshot"
 
@@ -94,3 +103,28 @@ def test_a_bare_name_is_a_tool_of_the_only_server(tools: Any, marketplace: Path)
         assert found["tool_name"] == SCREENSHOT
 
     tools(body)
+
+
+def test_servers_are_kept_apart_as_the_harness_is_told() -> None:
+    problem = isolation_problem("sandbox")
+    if problem is not None:
+        pytest.skip(str(problem))
+    code = "import os, sys; sys.exit(f'read-only: {os.statvfs(chr(47)).f_flag & os.ST_RDONLY}')"
+
+    async def main() -> str:
+        harness = Harness(isolation="sandbox")
+        try:
+            config = {"command": sys.executable, "args": ["-c", code]}
+            started = await start_mcp_server(harness, server_name="dead", server_config=config)
+            return str((await verify_mcp_communication(harness, started["server_id"]))["error"])
+        finally:
+            await harness.close()
+
+    assert "read-only: 1" in asyncio.run(main())
+
+
+def test_a_level_that_there_is_not_is_refused_at_the_start() -> None:
+    said: list[str] = []
+    with pytest.raises(ScriptError, match="there is no isolation level 'chroot'"):
+        serve_mcp(McpOptions(http=True, port=0, isolation="chroot"), say=said.append, warn=said.append)
+    assert said == []

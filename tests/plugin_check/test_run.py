@@ -342,9 +342,9 @@ def test_defects_of_a_server_are_found(make: Make, change: tuple[str, str], rule
     assert said in report.errors[0].message
 
 
-@pytest.mark.parametrize("isolation", ["process", "netns"])
+@pytest.mark.parametrize("isolation", ["process", "netns", "sandbox"])
 def test_who_tries_to_reach_the_internet_is_named_with_the_host(make: Make, isolation: str) -> None:
-    if isolation == "netns":
+    if isolation != "process":
         pytest.importorskip("soundstage.drivers._netns")
         if not _has_namespaces():
             pytest.skip("the kernel allows no network namespaces here")

@@ -18,7 +18,7 @@ from soundstage.drivers._container import (
     Output,
     engine_problem,
 )
-from soundstage.drivers._isolation import InContainer, Isolation, isolation_problem
+from soundstage.drivers._isolation import InContainer, InSandbox, Isolation, isolation_problem
 from soundstage.drivers._protocol import Driver, Session, Turn
 from soundstage.drivers._terminal import Terminal
 from soundstage.drivers._terminal_console import TerminalConsole
@@ -37,6 +37,7 @@ __all__ = [
     "Health",
     "HealthCheck",
     "InContainer",
+    "InSandbox",
     "Isolation",
     "McpProbe",
     "McpProcess",

@@ -3,17 +3,20 @@
 With `Isolation.PROCESS` a program gets a home, a configuration and a temporary folder that are thrown away
 afterwards, and an environment that is built from nothing: the variables below, those of a recording proxy,
 and what the caller adds. No variable of ours reaches it unless it is on the list, so no key, no proxy and no
-setting of the machine leaks into a run. It may still read the file system and open sockets by itself.
+setting of the machine leaks into a run. It may still read and write all files that its user may, and open sockets by
+itself.
 
 With `Isolation.NETNS` it has a network of its own besides, in which the servers of its run are, and nothing else
-(`_netns.py`). With `Isolation.CONTAINER`, or `InContainer(...)`, it has the files of an image instead of the machine's,
-besides (`_container`).
+(`_netns.py`); files are those of its user. With `Isolation.SANDBOX`, or `InSandbox(...)`, it also writes nowhere but to
+its own folders, and does not see the user's (`_sandbox_room.py`). With `Isolation.CONTAINER`, or `InContainer(...)`, it
+has the network, and the files of an image instead of the machine's (`_container`).
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from enum import StrEnum
@@ -23,7 +26,9 @@ from typing import Final
 import msgspec
 
 from soundstage.drivers._netns import Namespace
-from soundstage.drivers._room import Room
+from soundstage.drivers._room import Launch, Room
+from soundstage.drivers._sandbox_room import SandboxRoom
+from soundstage.drivers._sandbox_view import View, hidden_folders
 from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal
 from soundstage.lifecycle import LoopThread, ScratchFolder
@@ -33,14 +38,34 @@ from soundstage.net import EgressProxy
 class Isolation(StrEnum):
     """How far a program is kept apart.
 
-    `PROCESS`: throw-away folders, a bare environment, a proxy that refuses and records. `NETNS`: besides, a network
-    in which there is nothing but the servers of the run; every try to leave is refused and recorded. `CONTAINER`:
-    besides, the files of an image, `soundstage/agent`; `InContainer` says which image, and what it sees of ours.
+    `PROCESS`: throw-away folders, a bare environment, a proxy that refuses and records. Protects no files.
+    `NETNS`: besides, a network in which there is nothing but the servers of the run; every try to leave is refused and
+    recorded. Protects no files. `SANDBOX`: besides, only its own folders can be written to, and the user's are hidden;
+    `InSandbox` adds others. `CONTAINER`: instead of the machine's files, those of an image, `soundstage/agent`;
+    `InContainer` says which image, and what it sees of ours.
     """
 
     PROCESS = "process"
     NETNS = "netns"
+    SANDBOX = "sandbox"
     CONTAINER = "container"
+
+
+class InSandbox(msgspec.Struct, frozen=True):
+    """Isolation in a sandbox that has more than the program's own folders and the one that it works in.
+
+    Args:
+        reads: files and folders that it sees although they are in a home or a temporary folder.
+        writes: folders that it may write to.
+
+    Example:
+        ::
+
+            Command(["python3", "agent.py"], journal, cwd=project, isolation=InSandbox(reads=(fixtures,)))
+    """
+
+    reads: tuple[Path, ...] = ()
+    writes: tuple[Path, ...] = ()
 
 
 class InContainer(msgspec.Struct, frozen=True):
@@ -62,26 +87,31 @@ class InContainer(msgspec.Struct, frozen=True):
     writes: tuple[Path, ...] = ()
 
 
-AnyIsolation = Isolation | InContainer | str
-"""A level, by its name too, or a container of one's choice."""
+AnyIsolation = Isolation | InSandbox | InContainer | str
+"""A level, by its name too, or a sandbox or container of one's choice."""
 
 
-def as_isolation(isolation: AnyIsolation) -> Isolation | InContainer:
+def as_isolation(isolation: AnyIsolation) -> Isolation | InSandbox | InContainer:
     """The level that is meant.
 
     Raises:
         ScriptError: if there is no such level.
     """
-    if isinstance(isolation, InContainer):
+    if isinstance(isolation, InSandbox | InContainer):
         return isolation
     try:
         level = Isolation(isolation)
     except ValueError:
         raise ScriptError(
             f"there is no isolation level {isolation!r}",
-            expected=", ".join(Isolation) + ", or InContainer(...)",
+            expected=", ".join(Isolation) + ", InSandbox(...) or InContainer(...)",
         ) from None
-    return InContainer() if level is Isolation.CONTAINER else level
+    match level:
+        case Isolation.SANDBOX:
+            return InSandbox()
+        case Isolation.CONTAINER:
+            return InContainer()
+    return level
 
 
 @functools.cache
@@ -102,10 +132,16 @@ def isolation_problem(isolation: AnyIsolation) -> EnvironmentProblem | None:
     return None
 
 
-async def _try(isolation: Isolation | InContainer) -> None:
+async def _try(isolation: Isolation | InSandbox | InContainer) -> None:
     sandbox = Sandbox(Journal(), isolation=isolation)
     await sandbox.open()
-    await sandbox.close()
+    try:
+        if isinstance(isolation, InSandbox) and sandbox.room is not None:
+            await sandbox.room.enter(
+                Launch((sys.executable,), sandbox.home, {})
+            )  # what a sandbox is, it is for one
+    finally:
+        await sandbox.close()
 
 
 INHERITED: Final = (
@@ -216,15 +252,20 @@ class Sandbox:
     def unseen(self) -> Callable[[], tuple[Path, ...]]:
         """What tells, later, which of the files that are needed then a program that starts now does not see.
 
-        Only containers see less than all: nothing can be added to one that runs.
+        Only containers and sandboxes see less than all: nothing can be added to one that runs.
         """
         began = len(self._reads)
 
         def added() -> tuple[Path, ...]:
-            if not isinstance(self._isolation, InContainer):
+            if isinstance(self._isolation, Isolation):
                 return ()
             seen, new = self._reads[:began], dict.fromkeys(self._reads[began:])
-            return tuple(path for path in new if not any(path.is_relative_to(other) for other in seen))
+            hidden = View(hidden_folders() if isinstance(self._isolation, InSandbox) else [Path("/")])
+            return tuple(
+                path
+                for path in new
+                if hidden.hides(path.resolve()) and not any(path.is_relative_to(other) for other in seen)
+            )
 
         return added
 
@@ -252,6 +293,15 @@ class Sandbox:
         match self._isolation:
             case Isolation.NETNS:
                 return Namespace(self._journal, self.root / "etc")
+            case InSandbox(reads=reads, writes=writes):
+                self.needs(*reads)
+                own = [
+                    self.root / top
+                    for top in dict.fromkeys(name.partition("/")[0] for name in FOLDERS.values())
+                ]
+                return SandboxRoom(
+                    self._journal, self.root / "etc", own=own, reads=self._reads, writes=writes
+                )
             case InContainer(image=image, reads=reads, writes=writes):
                 from soundstage.drivers._container._room import ContainerRoom
 

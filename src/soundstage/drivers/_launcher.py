@@ -14,8 +14,13 @@ error. From then on each byte that the harness sends is the number of a signal f
 end of the stream means: end everything. That end comes too when the harness is killed, whatever kills it, because the
 kernel closes its sockets. Should the launcher itself be killed, the program gets SIGKILL (`PR_SET_PDEATHSIG`).
 
-If the program is to have a network of its own, the launcher has inherited descriptors of namespaces, and enters
-them first, with everything that it starts (setns(2)).
+If the program is to have a network of its own, the launcher has inherited descriptors of namespaces, and the child
+enters them first (setns(2)). The launcher itself stays outside, where the program's folder can be removed.
+
+Before the child becomes the program, it confines itself, where the kernel can (landlock(7), since Linux 6.12): neither
+it nor what it starts can send a signal to other processes, look into them, as root neither, or reach the sockets
+without a file that others have. So it cannot end the launcher or the harness, or read the harness's variables, memory
+and descriptors. An older kernel, or another system, gives no such thing without side effects; nothing is done there.
 
 When the program has exited, whatever it left running is ended. The last word to the harness has the exit code
 (negative for a signal) and the names of what was left. If nobody is there to read it, the launcher removes
@@ -44,6 +49,10 @@ else:
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+SYS_LANDLOCK_CREATE_RULESET, SYS_LANDLOCK_RESTRICT_SELF = 444, 446  # on every architecture
+LANDLOCK_VERSION, LANDLOCK_SCOPES = 1, 6  # the flag that asks for the version; the first one with scopes
+LANDLOCK_SCOPE_ABSTRACT_SOCKET, LANDLOCK_SCOPE_SIGNAL = 1, 2
 FAILED = 127
 LENGTH = 4  # bytes that say how long a message is
 HAS_PROC = os.path.isdir("/proc/self")
@@ -58,8 +67,7 @@ def main(control: int) -> None:
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     job = _heard(control)
-    problem = _enter(job.get("namespaces", ()))
-    pid, problem = _start(job) if not problem else (0, problem)
+    pid, problem = _start(job)
     if problem:
         _tell(control, {"failed": problem})
         return
@@ -102,7 +110,13 @@ def _tell(control: int, message: dict[str, Any]) -> bool:
 def _remove(folder: str) -> None:
     import shutil  # only here, because it takes time to load
 
-    shutil.rmtree(folder, ignore_errors=True)
+    with open("/proc/self/mountinfo") if HAS_PROC else open(os.devnull) as file:
+        places = [line.split()[4] for line in file]
+    written = folder.replace(" ", "\\040")  # as it stands there: proc(5)
+    if not any(
+        f"{place}/".startswith(f"{written}/") for place in places
+    ):  # else all of that would be removed
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _prctl(option: int, value: int) -> None:
@@ -112,14 +126,35 @@ def _prctl(option: int, value: int) -> None:
         pass
 
 
-def _enter(namespaces: list[int]) -> str:
-    """Go where the program is to live; what went wrong."""
+def _enter(namespaces: list[int]) -> None:
+    """In the child: go where the program is to live."""
     libc = ctypes.CDLL(None, use_errno=True)
     for namespace in namespaces:
         if libc.setns(namespace, 0) != 0:
-            return f"its network cannot be entered: {os.strerror(ctypes.get_errno())}"
+            raise OSError(0, f"its namespaces cannot be entered: {os.strerror(ctypes.get_errno())}")
         os.close(namespace)
-    return ""
+
+
+def _confine() -> None:
+    """In the child: let no other process be ended, looked into or reached without a file."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not sys.platform.startswith("linux"):
+        return
+    if libc.syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_VERSION) < LANDLOCK_SCOPES:
+        return
+    rules = (ctypes.c_uint64 * 3)(0, 0, LANDLOCK_SCOPE_ABSTRACT_SOCKET | LANDLOCK_SCOPE_SIGNAL)
+    ruleset = libc.syscall(SYS_LANDLOCK_CREATE_RULESET, rules, ctypes.sizeof(rules), 0)
+    if (
+        libc.syscall(SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0) != 0
+    ):  # an ordinary user may not, unless it gives this up
+        _prctl(PR_SET_NO_NEW_PRIVS, 1)
+        libc.syscall(SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def _close_all(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _start(job: dict[str, Any]) -> tuple[int, str]:
@@ -130,6 +165,7 @@ def _start(job: dict[str, Any]) -> tuple[int, str]:
     if pid == 0:
         _become(job, reporter, parent)
     os.close(reporter)
+    _close_all(job.get("namespaces", ()))
     problem = os.read(report, 4096).decode()
     if problem:
         os.waitpid(pid, 0)
@@ -142,7 +178,9 @@ def _become(job: dict[str, Any], reporter: int, parent: int) -> NoReturn:
         os.setsid()
         if job.get("terminal"):
             _take_terminal()
-        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        _enter(job.get("namespaces", ()))
+        _confine()
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # entering a user namespace takes it back
         if os.getppid() != parent:
             os._exit(FAILED)
         _heed_signals()

@@ -45,6 +45,7 @@ _HINTS: Final = {
     "mount": "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0)",
     "loopback": "allow user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0)",
     "tun": "load the driver (modprobe tun); a container needs the device /dev/net/tun",
+    "sandbox": "a sandbox needs Linux 5.12 or later, and file systems that can be mounted in user namespaces",
     "listen": "the program has taken the address of a server for itself",
 }
 
@@ -88,9 +89,12 @@ class Namespace:
         Raises:
             EnvironmentProblem: if a program inside has taken the address of one.
         """
-        if self._inside is not None:
-            await self._inside.admit(self._handles)
+        await self._admit()
         return launch._replace(handles=self._handles)
+
+    async def _admit(self, view: Mapping[str, Any] | None = None) -> tuple[int, ...]:
+        """Let servers be reached; descriptors of what is made for one program with this view, if it is to have one."""
+        return () if self._inside is None else await self._inside.admit(self._handles, view)
 
     async def leave(self, launch: Launch) -> None:
         """A program has ended; the next one may come."""
@@ -100,7 +104,7 @@ class Namespace:
         self._folder.mkdir()
         for name, text in name_files().items():
             (self._folder / name).write_text(text)
-        return {f"/etc/{name}": str(self._folder / name) for name in name_files()}
+        return {place: str(self._folder / Path(place).name) for place in replaced_files()}
 
     def read(self) -> None:
         """Put on record what programs have tried so far."""
@@ -115,6 +119,11 @@ class Namespace:
         for handle in self._handles:
             os.close(handle)
         self._handles = ()
+
+
+def replaced_files() -> list[str]:
+    """Where a program finds ours instead of the machine's."""
+    return [f"/etc/{name}" for name in name_files()]
 
 
 def name_files() -> dict[str, str]:
@@ -158,12 +167,17 @@ class Inside:
         await self._serve(listeners, made)
         return tuple(handles)
 
-    async def admit(self, namespaces: Sequence[int]) -> None:
-        """Open sockets for those servers that have started since."""
+    async def admit(
+        self, namespaces: Sequence[int], view: Mapping[str, Any] | None = None
+    ) -> tuple[int, ...]:
+        """Open sockets for those servers that have started since. With a view, make namespaces for one program."""
         listeners = [one for one in listeners_of(self._journal) if one not in self._served]
-        if listeners:
-            job = {"namespaces": namespaces, "interface": False, "listen": _places(listeners)}
-            await self._serve(listeners, await set_up(job))
+        if not listeners and view is None:
+            return ()
+        places = _places(listeners)
+        made = await set_up({"namespaces": namespaces, "interface": False, "listen": places, "view": view})
+        await self._serve(listeners, made)
+        return tuple(made.descriptors[: made.answer["made"]])
 
     async def _serve(self, listeners: Sequence[Listener], made: Made) -> None:
         sockets = [socket.socket(fileno=fd) for fd in made.descriptors[made.answer["made"] :]]

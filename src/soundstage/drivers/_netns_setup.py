@@ -16,11 +16,12 @@ Then it opens a listening socket for each server of the run, on the same address
 those along: a socket belongs to the namespace in which it was made, wherever it is used.
 
 Called with namespaces that exist, of an earlier call or of a container, it enters them, makes the interface if it is
-to, and opens sockets.
+to, and opens sockets. With a view of the files besides (`_sandbox_mounts.py`), it makes that, and the namespaces in
+which the program lives: it has no rights over the network then, nor over what it sees.
 """
 
-# ruff: noqa: PTH123
-# (pathlib would cost a third of the time that this takes to start)
+# ruff: noqa: PTH120, PTH123, SIM105
+# (pathlib and contextlib would cost a third of the time that this takes to start)
 
 from __future__ import annotations
 
@@ -31,10 +32,15 @@ import os
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000  # unshare(2)
+CLONE_NEWNS, CLONE_NEWIPC = 0x00020000, 0x08000000  # unshare(2)
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 KINDS = {"user": CLONE_NEWUSER, "mnt": CLONE_NEWNS, "net": CLONE_NEWNET}  # in the order to enter them
+CONFINED = {"user": CLONE_NEWUSER, "ipc": CLONE_NEWIPC, "mnt": CLONE_NEWNS}  # after those
+# Of a network: a program that has no rights over it may serve any port, and ping.
+RIGHTS = {"ip_unprivileged_port_start": "0", "ping_group_range": "0 2147483647"}
 MS_BIND, MS_REC, MS_SLAVE = 4096, 16384, 524288  # mount(2)
 SIOCADDRT, SIOCSIFFLAGS, SIOCGIFINDEX = 0x890B, 0x8914, 0x8933  # netdevice(7)
 SIOCSIFADDR, SIOCSIFNETMASK = 0x8916, 0x891C
@@ -62,6 +68,8 @@ def main(control: socket.socket) -> None:
         if job["interface"]:
             made.append(_make_interface())
         sockets = [_listen(host, port) for host, port in job["listen"]]
+        if job.get("view") is not None:
+            made += _confine(job["view"])
     except StepError as failed:
         control.sendall(json.dumps({"step": failed.args[0], "failed": failed.args[1]}).encode())
         return
@@ -72,10 +80,38 @@ def main(control: socket.socket) -> None:
 
 def _make(files: dict[str, str]) -> list[int]:
     """All of the namespaces; descriptors of them."""
-    _unshare()
+    _unshare(KINDS)
     _replace_files(files)
     _bring_up_loopback()
-    return [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in KINDS]
+    _give_rights()
+    return _opened(KINDS)
+
+
+def _confine(view: dict[str, Any]) -> list[int]:
+    """The namespaces of a program that sees this; descriptors of them."""
+    sys.path.append(os.path.dirname(__file__))  # this runs alone, outside of its package
+    from _sandbox_mounts import furnish  # type: ignore[import-not-found]
+
+    def see() -> None:
+        try:
+            furnish(view)
+        except OSError as error:
+            raise StepError("sandbox", f"{error.filename}: {error.strerror}") from None
+
+    _unshare(CONFINED, before=see)
+    return _opened(CONFINED)
+
+
+def _opened(kinds: dict[str, int]) -> list[int]:
+    return [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in kinds]
+
+
+def _give_rights() -> None:
+    for name, value in RIGHTS.items():
+        try:
+            _write(f"/proc/sys/net/ipv4/{name}", value)
+        except OSError:
+            pass  # it has the rights that it has
 
 
 def _call(step: str, function: Any, *arguments: Any) -> None:
@@ -83,15 +119,16 @@ def _call(step: str, function: Any, *arguments: Any) -> None:
         raise StepError(step, os.strerror(ctypes.get_errno()))
 
 
-def _unshare() -> None:
-    """Enter new namespaces; a child that stays outside writes who is who in them."""
+def _unshare(kinds: dict[str, int], before: Callable[[], None] = lambda: None) -> None:
+    """Enter new namespaces; a child that stays outside, from `before` on, writes who is who in them."""
     go, told = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(told)
         _write_ids(go, os.getppid())
     os.close(go)
-    _call("unshare", _libc.unshare, sum(KINDS.values()))
+    before()
+    _call("unshare", _libc.unshare, sum(kinds.values()))
     os.write(told, b"x")
     os.close(told)
     _, status = os.waitpid(child, 0)

@@ -30,6 +30,7 @@ from soundstage.drivers._lines import LineSplitter
 from soundstage.drivers._room import Launch, Room
 from soundstage.errors import AppError, EnvironmentProblem, HarnessError, InvalidStateError
 from soundstage.journal import Journal, Noted, ProcessExited, ProcessStarted
+from soundstage.lifecycle import end_processes_in
 
 LAUNCHER: Final = Path(__file__).with_name("_launcher.py")
 KEPT: Final = 200  # lines of standard error that messages and `ProcessExited` can show
@@ -196,6 +197,9 @@ class Process:
                 for reader in self._readers():
                     group.create_task(reader)
                 report = await _report(reports)
+                if not report and self._scratch is not None:  # the launcher was killed, and has ended nothing
+                    left = await asyncio.to_thread(end_processes_in, self._scratch)
+                    report = {"left": left, "launcher": "killed"}
                 self.code = int(report.get("exited", -signal.SIGKILL) or 0)
         except* Exception as problems:
             raise HarnessError(
@@ -210,10 +214,14 @@ class Process:
     def _tell_exit(self, report: dict[str, Any]) -> None:
         if self._room is not None:
             self._room.read()  # its last tries come before its exit
-        if report.get("left"):
-            note = Noted(
-                text="the program left processes behind; they were ended", data={"names": report["left"]}
+        if report.get("left") or "launcher" in report:
+            who = "the launcher was killed, and" if "launcher" in report else "the program"
+            text = (
+                f"{who} left processes behind; they were ended"
+                if report["left"]
+                else "the launcher was killed"
             )
+            note = Noted(text=text, data={"names": report["left"]})
             self.journal.append(note, source=self.source, cause=self.started_at)
         assert self.code is not None
         exited = ProcessExited(code=self.code, stderr=self.stderr)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from soundstage.host._host import Host
 from soundstage.lifecycle import Daemon
+from soundstage.worlds import Workspace
 
 if TYPE_CHECKING:
     from soundstage.drivers import TerminalConsole
@@ -40,7 +41,7 @@ def _surroundings(host: Host, worlds: Sequence[Any], own: Environment) -> dict[s
     """Every world's variables, and the test's, which win."""
     found: dict[str, str] = {}
     for world in worlds:
-        found |= world.environment()
+        found |= world.environment(own_home=True) if isinstance(world, Workspace) else world.environment()
     return found | dict(own(host) if callable(own) else own or {})
 
 

@@ -4,7 +4,7 @@ from soundstage.lifecycle._daemon import Daemon, Status, TaskDaemon, of_daemon
 from soundstage.lifecycle._git_call import GitCall, git_call, run_git
 from soundstage.lifecycle._patience import Patience
 from soundstage.lifecycle._processes import owner_is_dead, started_at, variables_of
-from soundstage.lifecycle._scratch import ScratchFolder, remove_tree
+from soundstage.lifecycle._scratch import ScratchFolder, end_processes_in, remove_tree
 from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
 from soundstage.lifecycle._thread import LoopThread
 
@@ -18,6 +18,7 @@ __all__ = [
     "Status",
     "Supervisor",
     "TaskDaemon",
+    "end_processes_in",
     "git_call",
     "of_daemon",
     "owner_is_dead",

@@ -31,6 +31,7 @@ from soundstage.lifecycle._processes import PROC, owner_is_dead, started_at, var
 
 _NAME: Final = re.compile(r"soundstage-(?P<pid>\d+)-(?P<start>\d+)-\w+")
 TRIES: Final = 3  # times that a folder is removed, should somebody be writing to it meanwhile
+_MOUNT_POINT: Final = 4  # the field of a line of /proc/self/mountinfo: proc(5); spaces are written as \\040
 _ENDING: Final = 10.0  # seconds that the kernel may take to end what has been killed
 _swept: set[Path] = set()
 
@@ -77,9 +78,20 @@ class ScratchFolder:
 def remove_tree(root: Path) -> None:
     """Remove a folder with all that is in it, read-only folders included.
 
+    A program that runs as root may have mounted another folder in there, the whole machine even. What is mounted is
+    never removed: nothing is, then.
+
     Raises:
-        EnvironmentProblem: if something cannot be removed.
+        EnvironmentProblem: if something cannot be removed, or is mounted in there.
     """
+    mounted = mounts_in(root)
+    if mounted:
+        raise EnvironmentProblem(
+            f"the folder {root} is not removed",
+            expected="nothing mounted in it",
+            seen=", ".join(map(str, mounted)),
+            hint=f"umount {mounted[-1]}; then remove the folder by hand",
+        )
     problem: OSError | None = None
     for _ in range(TRIES):
         try:
@@ -96,6 +108,17 @@ def remove_tree(root: Path) -> None:
         seen=f"{problem.filename}: {problem.strerror}" if problem is not None else "something writes to it",
         hint="end what still uses it, then remove it by hand",
     )
+
+
+def mounts_in(root: Path) -> list[Path]:
+    """Where something is mounted in a folder, or over it."""
+    within = Path(os.path.realpath(root))
+    try:
+        lines = (PROC / "self/mountinfo").read_bytes().splitlines()
+    except OSError:  # another system
+        return [Path(folder) for folder, _, _ in os.walk(within) if os.path.ismount(folder)]
+    places = (line.split()[_MOUNT_POINT].decode("unicode_escape").encode("latin-1") for line in lines)
+    return [path for path in map(Path, map(os.fsdecode, places)) if path.is_relative_to(within)]
 
 
 def _unlock(root: Path) -> None:
@@ -124,7 +147,7 @@ def _removed(path: Path) -> bool:
         if os.fstat(lock).st_uid != os.geteuid():
             return False
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _end_processes_in(path)
+        end_processes_in(path)
         remove_tree(path)
     except (OSError, EnvironmentProblem):
         return False  # in use after all; the next start tries again
@@ -133,30 +156,32 @@ def _removed(path: Path) -> bool:
     return True
 
 
-def _end_processes_in(path: Path) -> None:
+def end_processes_in(path: Path) -> list[str]:
+    """Kill every process that was started in a throw-away folder, and wait until they are gone; their names."""
+    names = []
     with contextlib.ExitStack() as held:
         waiting = select.poll()
-        killed = 0
-        for handle in _processes_in(path, held):
+        for handle, name in _processes_in(path, held):
             with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
                 waiting.register(handle, select.POLLIN)  # readable when the process has ended: pidfd_open(2)
-                killed += 1
-        until = time.monotonic() + _ENDING
+                names.append(name)
+        until, killed = time.monotonic() + _ENDING, len(names)
         while killed and (ended := waiting.poll(max(until - time.monotonic(), 0) * 1000)):
             for handle, _ in ended:
                 waiting.unregister(handle)
                 killed -= 1
+    return names
 
 
-def _processes_in(path: Path, held: contextlib.ExitStack) -> Iterator[int]:
-    """Handles of the processes that were started in a folder; none where the system has no such handles."""
+def _processes_in(path: Path, held: contextlib.ExitStack) -> Iterator[tuple[int, str]]:
+    """Handles and names of the processes that were started in a folder; none where the system has no such handles."""
     for entry in PROC.glob("[0-9]*") if hasattr(os, "pidfd_open") else ():
         with contextlib.suppress(OSError):
             handle = os.pidfd_open(int(entry.name))  # first, so that the number cannot become another's
             held.callback(os.close, handle)
             if int(entry.name) != os.getpid() and _is_in(entry, path):
-                yield handle
+                yield handle, (entry / "comm").read_text(errors="replace").strip()
 
 
 def _is_in(entry: Path, path: Path) -> bool:

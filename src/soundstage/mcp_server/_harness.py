@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from soundstage.clock import IdSource, SystemClock
-from soundstage.drivers import McpProcess
+from soundstage.drivers import Isolation, McpProcess
+from soundstage.drivers._isolation import AnyIsolation, as_isolation
 from soundstage.drivers.claude_code import ClaudeCode, find_cli
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal, Noted
@@ -46,6 +47,7 @@ class Harness:
         number: which client of this server it is; ids follow from it.
         cli: path of the CLI; looked for unless given.
         peers: all clients of this server that are connected.
+        isolation: how far Claude Code and the MCP servers are kept apart.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class Harness:
         number: int = 1,
         cli: Path | str | None = None,
         peers: set[Harness] | None = None,
+        isolation: AnyIsolation = Isolation.PROCESS,
     ) -> None:
+        self.isolation = as_isolation(isolation)
         self._projects = projects
         self._artifacts = artifacts
         self._peers = peers if peers is not None else set()
@@ -222,7 +226,9 @@ class Harness:
         async with AsyncExitStack() as stack:
             server = ModelServer(self.models, self.journal)
             desk = Workspace(self.journal, name="desk")
-            claude = ClaudeCode(self.journal, server, desk, cli=cli, ids=self.ids, opens=False)
+            claude = ClaudeCode(
+                self.journal, server, desk, cli=cli, ids=self.ids, opens=False, isolation=self.isolation
+            )
             for daemon in (server, desk, claude):
                 await daemon.start()
                 stack.push_async_callback(daemon.stop)

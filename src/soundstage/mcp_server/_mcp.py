@@ -97,7 +97,12 @@ async def start_mcp_server(
     """
     variables = {} if plugin_root is None else {"CLAUDE_PLUGIN_ROOT": str(harness.folder(plugin_root))}
     server = await start_process(
-        server_name, server_config, harness.journal, environment=variables, ids=harness.ids
+        server_name,
+        server_config,
+        harness.journal,
+        environment=variables,
+        ids=harness.ids,
+        isolation=harness.isolation,
     )
     harness.servers[server.id] = server
     started = server.started

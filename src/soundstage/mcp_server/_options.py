@@ -28,6 +28,7 @@ class McpOptions(NamedTuple):
         projects: folder for projects that are generated; it has to be there. Unless given, it is
             `.soundstage/projects` in the current folder, and made.
         artifacts: folder for artifacts that are captured; `.soundstage/artifacts` unless given.
+        isolation: how far Claude Code and the MCP servers are kept apart: `process`, `netns`, `sandbox` or `container`.
         idle: seconds after which a client over HTTP that asks nothing is taken for gone.
     """
 
@@ -39,6 +40,7 @@ class McpOptions(NamedTuple):
     projects: Path | None = None
     artifacts: Path | None = None
     idle: float = IDLE
+    isolation: str = "process"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> McpOptions:

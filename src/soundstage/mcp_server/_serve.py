@@ -51,6 +51,11 @@ def _check(options: McpOptions) -> None:
         import mcp  # noqa: F401  (is it there?)
     except ImportError:
         raise EnvironmentProblem("the MCP SDK is not installed", hint=INSTALL) from None
+    from soundstage.drivers import isolation_problem
+
+    problem = isolation_problem(options.isolation)
+    if problem is not None:
+        raise problem
     if options.open and options.host not in ("127.0.0.1", "::1", "localhost"):
         raise EnvironmentProblem(
             f"{options.host} can be reached from other machines",
@@ -76,6 +81,7 @@ class _Harnesses:
             artifacts=self._options.artifacts,
             number=self._made,
             peers=self._peers,
+            isolation=self._options.isolation,
         )
 
     async def close(self) -> None:

@@ -81,9 +81,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         ISOLATION,
-        choices=("process", "netns", "container"),
+        choices=("process", "netns", "sandbox", "container"),
         default="process",
-        help="How far Claude Code is kept apart in tests that do not say it themselves.",
+        help="How far programs and Claude Code are kept apart in tests that do not say it themselves.",
     )
     _containers.add_options(group)
     _budget.add_options(group)

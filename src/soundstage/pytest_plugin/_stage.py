@@ -87,6 +87,7 @@ class Stage:
     def __init__(self, name: str, options: Options, clock: Clock) -> None:
         self.options = options
         self.name = name
+        self.isolation = "process"  # of programs that do not say it themselves
         self.script = load_script(Path(options.script)) if options.script else Script()
         self.script.strict = options.strict
         ids = IdSource(options.seed)
@@ -126,7 +127,9 @@ class Stage:
                 expected="a test whose app, model and worlds are in process",
                 seen=", ".join(sorted(REAL & set(item.fixturenames))) or "clock='system'",
             )
-        return cls(item.nodeid, options, SystemClock() if chosen == "system" else VirtualClock())
+        made = cls(item.nodeid, options, SystemClock() if chosen == "system" else VirtualClock())
+        made.isolation = item.config.getoption("--soundstage-isolation")
+        return made
 
     @property
     def model(self) -> Model:
@@ -241,7 +244,7 @@ class Stage:
         worlds: list[Any] = [daemon for daemon in self._waiting if hasattr(daemon, "environment")]
         for world in (*worlds, *([] if self._otlp is None else [self._otlp])):
             ours |= world.environment()
-        return {**options, "environment": ours | options.get("environment", {})}
+        return {"isolation": self.isolation, **options, "environment": ours | options.get("environment", {})}
 
     async def _start_late(self, daemon: D) -> D:
         await daemon.start()
