@@ -135,7 +135,7 @@ def test_what_a_program_leaves_when_its_launcher_is_killed_is_ended_and_told() -
             child = int(await command.expect("/^[0-9]+$/", within=30))
             launcher = int(Path(f"/proc/{command.pid}/stat").read_text().rpartition(")")[2].split()[1])
             os.kill(launcher, signal.SIGKILL)
-            assert await command.wait(within=30) == -signal.SIGKILL
+            assert await command.wait(within=30, code=-signal.SIGKILL) == -signal.SIGKILL
             return child
         finally:
             await command.stop()
