@@ -96,10 +96,16 @@ def test_anchors_and_merges_work_and_the_own_key_wins():
     assert node.value["d"] == {"k": 1, "l": 2}
 
 
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(letter)}: &{chr(letter)} [{', '.join(['*' + chr(letter - 1)] * 10)}]\n"
+    for letter in range(ord("b"), ord("m"))
+)
+
+
 def test_an_alias_that_is_used_thousands_of_times_is_made_once():
     text = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"{chr(letter)}: &{chr(letter)} [{', '.join(['*' + chr(letter - 1)] * 10)}]\n"
-        for letter in range(ord("b"), ord("m"))
+        for letter in range(ord("b"), ord("f"))
     )
     node, problems = node_of(text)
     assert problems == []
@@ -116,7 +122,7 @@ def test_an_alias_that_is_used_thousands_of_times_is_made_once():
         ("a: 1\nb: \x07", "", "f:2: this is not YAML: "),
         ("", "", "f: it is empty"),
         ("# only a remark\n", "", "f: it is empty"),
-        ("a: &x\n  b: *x", "", "f:1: this value contains itself"),
+        ("a: &x\n  b: *x", "", "f:2: this value contains itself"),
         ("a: 1\n? [b]\n: c", "", "f:2: a key is text, not a list or a mapping"),
         ("a: 1\nb: !foo 3", "", "f:2: the tag !foo means nothing here"),
         ("a: 1\nb: {<<: 3}", "", "f:2: <<: only mappings can be merged"),
@@ -125,9 +131,16 @@ def test_an_alias_that_is_used_thousands_of_times_is_made_once():
         ('{"a":\n }', "json", "f:2: this is not JSON: Expecting value"),
         ('{"a": NaN}', "json", "f: this is not JSON: NaN is not a number in JSON"),
         ("9" * 5000, "json", "f: this is not JSON: "),
-        ("[" * 50000, "yaml", "f: it is nested too deeply"),
-        ("- " * 50000, "yaml", "f: it is nested too deeply"),
+        ("[" * 50000, "yaml", "f:1: it is nested too deeply"),
+        ("- " * 50000, "yaml", "f:1: it is nested too deeply"),
         ("[" * 50000 + "]" * 50000, "json", "f: it is nested too deeply"),
+        ("[" * 101 + "]" * 101, "json", "f:1: it is nested too deeply; 100 levels"),
+        ("# " + "]" * 100_000 + "\n" + "[" * 100_000, "yaml", "f:2: it is nested too deeply"),
+        ("# " + "{" * 100_000 + "\n" + "- " * 100_000, "", "f:2: it is nested too deeply"),
+        ("? " * 100_000, "yaml", "f:1: it is nested too deeply"),
+        ("{a: " * 100_000, "yaml", "f:1: it is nested too deeply"),
+        (BOMB, "yaml", "f:6: it has more than 1,000,000 values"),
+        ("a: " + "x" * 8_000_000, "", "f: it is longer than 8,000,000 characters"),
         ("a: \ud800", "", "f: it holds half a surrogate pair"),
     ],
 )

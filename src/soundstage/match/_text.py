@@ -7,6 +7,7 @@ from abc import abstractmethod
 from typing import Any, Final
 
 from soundstage.errors import MatchError
+from soundstage.match._expression import TooSlowError, compiled
 from soundstage.match._matcher import Matcher, preview
 
 FLAGS: Final = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
@@ -57,7 +58,10 @@ def _plain_text_hint(text: str) -> str:
 
 
 class Regex(_TextMatcher):
-    """Text in which `pattern` is found. `flags` are letters of `imsx`; `groups` is how many groups it has."""
+    """Text in which `pattern` is found. `flags` are letters of `imsx`; `groups` is how many groups it has.
+
+    A search that takes more than a second of processor time is a `MatchError`.
+    """
 
     __slots__ = ("_search", "flags", "groups", "pattern")
     verb = "contains"
@@ -71,7 +75,7 @@ class Regex(_TextMatcher):
                 hint=_plain_text_hint(f"/{pattern}/{flags}"),
             )
         try:
-            compiled = re.compile(pattern, sum(FLAGS[flag] for flag in set(flags)))
+            self._search, self.groups = compiled(pattern, sum(FLAGS[flag] for flag in set(flags)))
         except (re.error, OverflowError, RecursionError) as error:
             raise MatchError(
                 f"/{pattern}/ is not a regular expression: {error}",
@@ -79,18 +83,27 @@ class Regex(_TextMatcher):
             ) from None
         self.pattern = pattern
         self.flags = "".join(sorted(set(flags)))
-        self.groups = compiled.groups
-        self._search = compiled.search
 
     def matches(self, value: Any) -> bool:
-        return isinstance(value, str) and self._search(value) is not None
+        return isinstance(value, str) and self.search(value) is not None
 
     def search(self, text: str) -> re.Match[str] | None:
-        """The first place in `text` where the pattern is found."""
-        return self._search(text)
+        """The first place in `text` where the pattern is found.
+
+        Raises:
+            MatchError: if that takes too much time.
+        """
+        try:
+            return self._search(text)  # type: ignore[no-any-return]
+        except TooSlowError as error:
+            raise MatchError(
+                f"the expression {self.describe()} is too slow: {error}",
+                seen=f"a text of {len(text)} characters: {preview(text)}",
+                hint="write it without a repetition inside of another one, or anchor it",
+            ) from None
 
     def _explain_text(self, text: str) -> str | None:
-        return None if self._search(text) else f"{self.describe()} is not found in {preview(text)}"
+        return None if self.search(text) else f"{self.describe()} is not found in {preview(text)}"
 
     def describe(self) -> str:
         return f"/{self.pattern}/{self.flags}"
