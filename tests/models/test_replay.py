@@ -1,4 +1,4 @@
-"""Replay: relaxed it plays whatever is asked, strict it says what differs and why."""
+"""Replay: it says what differs and why; relaxed, it plays whatever is asked and lists what differs."""
 
 from __future__ import annotations
 
@@ -37,9 +37,16 @@ def tape(request_of):
     )
 
 
-def test_relaxed_it_plays_in_order_whatever_is_asked_and_keeps_what_did_not_fit(tape, ask):
-    model = ReplayModel(tape)
-    assert [ask(model, text).text for text in ("one", "x", "three")] == ["first", "second", "third"]
+def test_relaxed_it_plays_in_order_whatever_is_asked_and_lists_what_did_not_fit(tape, ask):
+    model = ReplayModel(tape, relaxed=True)
+    replies = [ask(model, text) for text in ("one", "x", "three")]
+    assert [reply.text for reply in replies] == ["first", "second", "third"]
+    assert [reply.served_by for reply in replies] == [
+        "exchange 1 of talk.jsonl",
+        "exchange 2 of talk.jsonl, though the request differs: the history differs; "
+        "messages[0] (user) part 1: expected 'two', seen 'x'",
+        "exchange 3 of talk.jsonl",
+    ]
     (mismatch,) = model.mismatches
     assert (mismatch.number, mismatch.cause) == (2, "history")
     assert str(mismatch) == (
@@ -53,7 +60,7 @@ def test_the_reply_says_which_exchange_it_is(tape, ask):
 
 
 def test_more_requests_than_exchanges_are_an_error(tape, ask):
-    model = ReplayModel(tape)
+    model = ReplayModel(tape, relaxed=True)
     for _ in range(3):
         ask(model, "one")
     with pytest.raises(TapeError, match=r"(?s)talk.jsonl is at its end.*at most 3.*request 4: user 'one'"):
@@ -72,8 +79,8 @@ def test_more_requests_than_exchanges_are_an_error(tape, ask):
         (["three"], {}, "order", "this is the request of exchange 3"),
     ],
 )
-def test_strict_a_difference_is_an_error_that_names_its_cause(tape, ask, given, fields, cause, seen):
-    model = ReplayModel(tape, strict=True)
+def test_a_difference_is_an_error_that_names_its_cause(tape, ask, given, fields, cause, seen):
+    model = ReplayModel(tape)
     with pytest.raises(ReplayMismatchError) as caught:
         ask(model, *given, **fields)
     error = caught.value
@@ -81,12 +88,12 @@ def test_strict_a_difference_is_an_error_that_names_its_cause(tape, ask, given, 
     assert error.expected == "user 'one', 1 message(s), tools: none"
     assert seen in error.seen
     assert "RecordingModel" in error.hint
-    assert "strict=False" in error.hint
+    assert "relaxed=True" in error.hint
     assert model.mismatches[0].cause == cause
 
 
-def test_strict_a_request_that_was_played_already_is_told_as_that(tape, ask):
-    model = ReplayModel(tape, strict=True)
+def test_a_request_that_was_played_already_is_told_as_that(tape, ask):
+    model = ReplayModel(tape)
     ask(model, "one")
     with pytest.raises(ReplayMismatchError, match="exchange 1, which has been played already"):
         ask(model, "one")
@@ -94,9 +101,9 @@ def test_strict_a_request_that_was_played_already_is_told_as_that(tape, ask):
     assert [one.number for one in model.unplayed] == [3]
 
 
-def test_strict_the_diff_names_the_message_and_the_part(tape, ask):
+def test_the_diff_names_the_message_and_the_part(tape, ask):
     with pytest.raises(ReplayMismatchError) as caught:
-        ask(ReplayModel(tape, strict=True), "ONE", prompt="p")
+        ask(ReplayModel(tape), "ONE", prompt="p")
     assert caught.value.seen.splitlines() == [
         "exchange 1: the prompt differs",
         "system prompt: expected '', seen 'p'",
@@ -137,7 +144,7 @@ def test_a_speed_is_more_than_0(tape, speed):
 
 def test_requests_side_by_side_get_different_exchanges(tape, request_of):
     async def main():
-        model = ReplayModel(tape, speed=1)
+        model = ReplayModel(tape, relaxed=True, speed=1)
         return await asyncio.gather(*(complete(model, request_of()) for _ in range(3)))
 
     assert [reply.text for reply in run(main())] == ["first", "second", "third"]

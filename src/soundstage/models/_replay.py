@@ -1,8 +1,9 @@
 """Replay: a tape in the place of a model.
 
-Relaxed, it plays one exchange after the other, whatever is asked, and keeps what did not fit as data. Strict,
-a request has to be the recorded one, and the error says what differs and why: another prompt, other tools,
-another history, a request that comes later on the tape, or one that has been played.
+A request has to be the recorded one, and the error says what differs and why: another prompt, other tools, another
+history, a request that comes later on the tape, or one that has been played. Relaxed, which the user has to ask for, it
+plays one exchange after the other, whatever is asked; every difference is kept as data and goes into the journal with
+the reply. A tape that is played whatever is asked answers for an app that has changed, and the test stays green.
 """
 
 from __future__ import annotations
@@ -39,6 +40,12 @@ class Mismatch(NamedTuple):
         found = f"exchange {self.number}: {_CAUSES[self.cause].format(self.other)}"
         return "\n".join([found, *map(str, self.differences)])
 
+    @property
+    def in_one_line(self) -> str:
+        """Why, and every difference."""
+        listed = [_CAUSES[self.cause].format(self.other), *map(str, self.differences)]
+        return "; ".join(" ".join(part.split()) for part in listed)
+
 
 _CAUSES: dict[Cause, str] = {
     "prompt": "the prompt differs",
@@ -54,7 +61,8 @@ class ReplayModel:
 
     Args:
         tape: what to play.
-        strict: a request that differs from the recorded one is an error; else it is kept in `mismatches`.
+        relaxed: play on when a request differs from the recorded one; it is kept in `mismatches`, and `served_by` of
+            the reply lists what differs.
         clock: whose seconds recorded delays take; the running loop's unless given.
         speed: 1 keeps the recorded pace, 2 is twice as fast; without it there are no delays.
 
@@ -70,14 +78,14 @@ class ReplayModel:
     """
 
     def __init__(
-        self, tape: Tape, *, strict: bool = False, clock: Clock | None = None, speed: float | None = None
+        self, tape: Tape, *, relaxed: bool = False, clock: Clock | None = None, speed: float | None = None
     ) -> None:
         if speed is not None and not speed > 0:
             raise ScriptError(
                 "a speed is more than 0", seen=in_words(speed), hint="leave it out for no delays"
             )
         self.tape = tape
-        self.strict = strict
+        self.relaxed = relaxed
         self.mismatches: list[Mismatch] = []
         self._clock = clock
         self._speed = speed
@@ -93,21 +101,25 @@ class ReplayModel:
         """The recorded reply, in the recorded pieces; a recorded failure is raised again.
 
         Raises:
-            ReplayMismatchError: if the model is strict and the request differs from the recorded one.
+            ReplayMismatchError: if the request differs from the recorded one, unless the replay is relaxed.
             TapeError: if there are more requests than exchanges.
         """
-        number, exchange = self._take(request)
+        number, exchange, mismatch = self._take(request)
         clock = self._clock if self._clock is not None else running_clock()
         passed = 0.0
         for timed in exchange.pieces():
             passed = await self._wait(clock, passed, timed.at_ms)
             chunk = timed.chunk
             if isinstance(chunk, FinishChunk):
-                chunk = msgspec.structs.replace(chunk, served_by=f"exchange {number} of {self.tape.name}")
+                chunk = msgspec.structs.replace(chunk, served_by=self._served_by(number, mismatch))
             yield chunk
         if exchange.failure is not None:
             await self._wait(clock, passed, exchange.latency_ms)
             raise exchange.failure.exception()
+
+    def _served_by(self, number: int, mismatch: Mismatch | None) -> str:
+        played = f"exchange {number} of {self.tape.name}"
+        return played if mismatch is None else f"{played}, though the request differs: {mismatch.in_one_line}"
 
     async def _wait(self, clock: Clock, passed: float, until: float) -> float:
         """Wait from one recorded moment to another; both are milliseconds."""
@@ -115,19 +127,20 @@ class ReplayModel:
             await clock.sleep((until - passed) / 1000 / self._speed)
         return max(passed, until)
 
-    def _take(self, request: ModelRequest) -> tuple[int, RecordedExchange]:
-        """The exchange to play, and its number. In a strict replay one that does not fit is not used up."""
+    def _take(self, request: ModelRequest) -> tuple[int, RecordedExchange, Mismatch | None]:
+        """The exchange to play, its number, and what differs. One that is refused is not used up."""
         if self._next >= len(self._exchanges):
             raise self._at_the_end(request)
         exchange = self._exchanges[self._next]
         found = differences(exchange.request, request)
+        mismatch = None
         if found:
             mismatch = self._mismatch(request, found)
             self.mismatches.append(mismatch)
-            if self.strict:
+            if not self.relaxed:
                 raise self._refused(exchange, mismatch)
         self._next += 1
-        return self._next, exchange
+        return self._next, exchange, mismatch
 
     def _mismatch(self, request: ModelRequest, found: list[Difference]) -> Mismatch:
         number = self._next + 1
@@ -147,7 +160,7 @@ class ReplayModel:
             f"the request is not the one on the tape {self.tape.name}",
             expected=summary(exchange.request),
             seen=str(mismatch),
-            hint=f"if the app is right, {HOW_TO_RECORD}; or replay with strict=False",
+            hint=f"if the app is right, {HOW_TO_RECORD}; or write relaxed=True to play it whatever is asked",
         )
 
     def _at_the_end(self, request: ModelRequest) -> TapeError:
