@@ -12,6 +12,7 @@ never dropped. A reply is a stream of chunks; a complete `ModelResponse` is the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
@@ -46,6 +47,7 @@ __all__ = [
     "assistant",
     "call",
     "decode_arguments",
+    "reminder",
     "respond",
     "system",
     "tool",
@@ -129,9 +131,32 @@ class Message(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults
         return "\n".join([part.text for part in parts if isinstance(part, Text)])
 
     @property
+    def words(self) -> str:
+        """The text without what a harness has added to it, which stands in `<system-reminder>` tags."""
+        text = self.text
+        return _REMINDER.sub("", text).strip() if _OPENED in text else text
+
+    @property
     def everything(self) -> str:
         """All readable text: plain text, thinking, tool results and the arguments of tool calls."""
         return "\n".join(_readable(part) for part in self.parts)
+
+
+_OPENED: Final = "<system-reminder>"
+_CLOSED: Final = "</system-reminder>"
+_REMINDER: Final = re.compile(f"{_OPENED}.*?{_CLOSED}\\s*", re.DOTALL)
+
+
+def reminder(text: str) -> str:
+    """What a harness adds to a user's message: reports of other agents, whose turn it is. Not the user's words.
+
+    The tag is the one that coding agents use, so it survives any wire format.
+
+    Example:
+        >>> user("Go on\\n\\n" + reminder("It is your turn.")).words
+        'Go on'
+    """
+    return f"{_OPENED}{text.replace(_CLOSED, '</ system-reminder>')}{_CLOSED}"
 
 
 def _readable(part: Part) -> str:
@@ -227,16 +252,16 @@ class ModelRequest(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_def
 
     @property
     def last_user_text(self) -> str | None:
-        """Any text of the latest user message; `None` when there is none."""
+        """The user's latest words; `None` when there are none. What a harness has added is not among them."""
         for message in reversed(self.messages):
-            if message.role == "user" and (text := message.text):
-                return text
+            if message.role == "user" and (words := message.words):
+                return words
         return None
 
     @property
     def turn(self) -> int:
-        """Which turn of the user this is: the number of user messages with text."""
-        return sum(1 for message in self.messages if message.role == "user" and message.text)
+        """Which turn of the user this is: the number of user messages with words of the user."""
+        return sum(1 for message in self.messages if message.role == "user" and message.words)
 
     @property
     def tool_results(self) -> tuple[ToolResult, ...]:

@@ -153,7 +153,8 @@ def test_every_field_is_described():
             if part.get("title") not in ("Usage", None):
                 assert field.get("description"), (part["title"], name)
     assert (
-        schema["$defs"]["When"]["properties"]["user"]["description"] == "any text of the latest user message."
+        schema["$defs"]["When"]["properties"]["user"]["description"]
+        == "the latest words of the user; what a harness adds in `<system-reminder>` tags is not among them."
     )
     assert set(schema["$defs"]["AgentSpec"]["properties"]) == set(AgentSpec.__struct_fields__)
 

@@ -38,7 +38,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
     Args:
         system: the system prompt.
-        user: any text of the latest user message.
+        user: the latest words of the user; what a harness adds in `<system-reminder>` tags is not among them.
         contains: any message of the request.
         agent: who asks; a whole name, upper and lower case alike.
         previous_agent: the last agent that was at work before this one; routers do not count.

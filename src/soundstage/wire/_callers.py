@@ -108,7 +108,10 @@ def _parent(subagent: str | None) -> str:
 
 
 def _purpose(request: ModelRequest, headers: Mapping[str, str]) -> str:
-    asked = request.last_user_text or ""
+    said = (message.text for message in reversed(request.messages) if message.role == "user")
+    asked = next(
+        filter(None, said), ""
+    )  # a message of Claude Code's user has reminders in it, a probe has none
     for name, header, fits in PURPOSES:
         if (not header or header in headers) and fits(request, asked):
             return name

@@ -47,7 +47,7 @@ def reference_script() -> Script:
     for slug in ("orchestrator", "executor", "test-pm"):
         script.agent(slug, system=f"/^You are the {slug}/")
     orchestrator = {"system": "/orchestrator/i"}
-    script.on(**orchestrator, user="/implement auth/i", priority=100).reply(
+    script.on(**orchestrator, user="/implement auth/i", iteration=1, priority=100).reply(
         route("executor", phase="execute", reason="It has to be implemented first")
     )
     script.on(agent="executor", iteration=1, priority=90).reply(

@@ -18,7 +18,7 @@ from soundstage.agents.teams import (
 from soundstage.clock import run
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.journal import FlowEnded, Journal, PhaseChanged, Routed
-from soundstage.messages import call
+from soundstage.messages import call, reminder
 from soundstage.trace import Trace
 from support.teams import TEAM, Cast, route, saying
 
@@ -168,13 +168,13 @@ def test_the_users_words_are_there_once_and_every_agent_sees_the_rest_its_own_wa
     assert seen[2] == [
         ("user", "Implement auth"),
         ("assistant", route("executor", reason="go")),
-        ("user", "[executor] plaintext it is"),
+        ("user", reminder("[executor] plaintext it is")),
     ]
-    assert seen[3] == [("user", "Implement auth\n\n[executor] plaintext it is")]
+    assert seen[3] == [("user", f"Implement auth\n\n{reminder('[executor] plaintext it is')}")]
     assert [role for role, _ in seen[5]] == ["user", "assistant", "user"]
     assert seen[5][1] == ("assistant", "plaintext it is")
     assert "Hash passwords" in seen[5][2][1]
-    assert [task.prompt for task in cast.tasks[:2]] == ["", "It is your turn. Phase: discovery. go"]
+    assert [task.prompt for task in cast.tasks[:2]] == ["", reminder("It is your turn. Phase: discovery. go")]
     assert [task.parent for task in cast.tasks[:2]] == ["", "orchestrator"]
 
 
@@ -304,7 +304,7 @@ def test_a_conversation_goes_on_with_another_message():
     assert [message.text for message in cast.tasks[2].history] == [
         "Implement auth",
         route("executor", "END"),
-        "[executor] one\n\nNow the docs",
+        reminder("[executor] one") + "\n\nNow the docs",
     ]
     assert stage.conversation.iterations == 2
     assert stage.conversation.runs == {"orchestrator": 2, "executor": 2}

@@ -34,6 +34,7 @@ from soundstage.messages import (
     ToolCall,
     Usage,
     assistant,
+    reminder,
     system,
     tool,
     user,
@@ -297,7 +298,7 @@ class _Work:
         if response.finish == "length":
             if response.text:
                 self._added.append(assistant(response.text))
-            self._added.append(user(CONTINUE))
+            self._added.append(user(reminder(CONTINUE)))
             return None
         if response.parts:
             self._added.append(response.message())
@@ -336,7 +337,7 @@ class _Work:
 
 def _opening(agent: AgentDefinition, task: AgentTask) -> tuple[Message, ...]:
     """What the model reads before its first answer: the history, then results of other tasks and the prompt."""
-    blocks = [f"## {name}\n\n{text}" for name, text in task.context.items()]
+    blocks = [reminder(f"## {name}\n\n{text}") for name, text in task.context.items()]
     said = "\n\n".join([*blocks, *([task.prompt] if task.prompt else [])])
     opening = (*task.history, user(said)) if said else task.history
     if not opening:

@@ -1,8 +1,8 @@
 """What a team knows of a conversation, and how each of its agents sees it. Frozen records and pure functions.
 
 Everybody sees the user's words once. An agent sees its own turns as its own messages, and what other agents did as
-reports; the orchestrator's decisions are for the orchestrator alone, an agent gets the reason of its own with its
-task.
+reports, marked as reminders, because the role is the user's and the words are not; the orchestrator's decisions are for
+the orchestrator alone, an agent gets the reason of its own with its task.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from soundstage.agents.runtime import AgentOutcome
 from soundstage.agents.teams._errors import UnknownPhaseError
 from soundstage.errors import ScriptError
 from soundstage.match import preview
-from soundstage.messages import Message, Part, Text, ToolCall, ToolResult, user
+from soundstage.messages import Message, Part, Text, ToolCall, ToolResult, reminder, user
 
 PHASES: Final = (
     "discovery",
@@ -142,12 +142,14 @@ def history_for(conversation: Conversation, viewer: str, orchestrator: str) -> t
 
 
 def _seen(turn: Turn, viewer: str, orchestrator: str) -> Iterator[Message]:
-    if turn.role == "user" or (turn.role == "router" and viewer == orchestrator):
+    if turn.role == "user":
         yield user(turn.text)
+    elif turn.role == "router" and viewer == orchestrator:
+        yield user(reminder(turn.text))
     elif turn.role == "agent" and turn.agent == viewer:
         yield from _own(turn)
     elif turn.role == "agent" and turn.agent != orchestrator:
-        yield user(report(turn))
+        yield user(reminder(report(turn)))
 
 
 def _own(turn: Turn) -> Iterator[Message]:

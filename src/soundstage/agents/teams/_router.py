@@ -30,6 +30,7 @@ from soundstage.agents.teams._routing import Routing, parse_routing, resolve
 from soundstage.agents.teams._tools import COMPLETE, called
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.journal import FlowEnded, Journal, MessageReceived, Routed
+from soundstage.messages import reminder
 from soundstage.models import working_on
 
 ORCHESTRATOR: Final = "orchestrator"
@@ -290,7 +291,7 @@ class _Flow:
 
 def _asked(phase: str, reason: str) -> str:
     """What an agent is asked: its turn, in which phase, and why."""
-    return f"It is your turn. Phase: {phase}." + (f" {reason}" if reason else "")
+    return reminder(f"It is your turn. Phase: {phase}." + (f" {reason}" if reason else ""))
 
 
 async def _tell(callback: OnAgent | None, first: str, second: str) -> None:
