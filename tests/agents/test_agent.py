@@ -30,7 +30,7 @@ from soundstage.clock import run
 from soundstage.errors import ConnectionCut, NoMatchError, ScriptError
 from soundstage.host import HostBuilder
 from soundstage.journal import DaemonChanged, ModelFailed, ModelRequested, RunStarted
-from soundstage.messages import assistant, call, system, user
+from soundstage.messages import assistant, system, user
 from soundstage.models import Script
 from soundstage.trace import assert_model_requests
 
@@ -294,8 +294,9 @@ def test_a_model_that_fails_is_a_failure_of_the_agent(around):
 
 @pytest.mark.parametrize("streaming", [False, True])
 def test_a_model_that_asks_for_a_tool_is_told_that_there_are_none(run_app, streaming):
+    calling = {"tool_calls": [{"name": "read_file"}], "check_calls": False}
     with pytest.raises(ScriptError, match="this agent has none") as caught:
-        run_app(chatting(streaming=streaming), script=queued(call("read_file")), lines=["hello"])
+        run_app(chatting(streaming=streaming), script=queued(calling), lines=["hello"])
     assert caught.value.seen == "read_file"
 
 

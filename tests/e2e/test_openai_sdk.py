@@ -59,7 +59,10 @@ def test_a_chat_stream_has_the_given_chunks_and_a_usage_chunk(script, client):
 def test_streamed_tool_arguments_come_in_pieces_that_join_to_json(script, client):
     arguments = {"city": "Oslo", "note": "a long note that does not fit into one piece of a stream"}
     script.on(user="hello").reply(
-        tool_calls=[CallSpec(name="get_weather", arguments=arguments), CallSpec(name="get_weather")]
+        tool_calls=[
+            CallSpec(name="get_weather", arguments=arguments),
+            CallSpec(name="get_weather", arguments={"city": "Rome"}),
+        ]
     )
     stream = client.chat.completions.create(model="gpt-4o", messages=HELLO, tools=[WEATHER], stream=True)
     pieces = [call for chunk in stream for call in chunk.choices[0].delta.tool_calls or ()]

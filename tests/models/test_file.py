@@ -46,7 +46,7 @@ def problems(path):
 
 def test_the_example_does_what_it_says(write, ask):
     model = ScriptedModel(load_script(write(EXAMPLE)))
-    first = ask(model, "please implement AUTH", prompt="You are the executor.")
+    first = ask(model, "please implement AUTH", prompt="You are the executor.", tools=("continue",))
     assert (first.text, first.tool_calls[0].arguments) == ("Done.", {"phase": "verification"})
     assert [ask(model).text for _ in range(4)] == ["Hello", "Hello", "queued", "nothing scripted for that"]
     with pytest.raises(Exception, match="busy"):

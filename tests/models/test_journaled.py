@@ -23,6 +23,7 @@ from soundstage.messages import (
     ModelRequest,
     ModelResponse,
     TextChunk,
+    ToolDefinition,
     assistant,
     call,
     tool,
@@ -71,10 +72,11 @@ def test_what_passes_is_what_the_inner_model_says(request_of):
     script = Script()
     script.on(user="hello").reply("hi", tool_calls=[call("ring", id="c1")], headers={"x": "y"})
     model, _ = journaled(script)
+    request = request_of(tools=("ring",))
 
     async def main():
-        inner = [chunk async for chunk in model.inner.stream(request_of())]
-        return inner, [chunk async for chunk in model.stream(request_of())]
+        inner = [chunk async for chunk in model.inner.stream(request)]
+        return inner, [chunk async for chunk in model.stream(request)]
 
     inner, outer = run(main())
     assert inner == outer
@@ -157,7 +159,7 @@ def test_the_reply_that_asked_for_a_tool_is_the_cause_of_what_brings_its_result(
     script = Script()
     script.queue(call("look", id="c1"), "done")
     model, journal = journaled(script)
-    ask(model)
+    ask(model, tools=("look",))
     (asked,) = journal.read(type=ModelResponded)
     ask(model, "hello", assistant("", call("look", id="c1")), tool("c1", "72"))
     assert journal.read(type=ModelRequested)[-1].cause == asked.position
@@ -167,8 +169,8 @@ def test_without_ids_the_conversation_tells_which_reply_it_was(ask):
     script = Script()
     script.queue(call("look"), call("look"), "done")
     model, journal = journaled(script)
-    ask(model, conversation="a")
-    ask(model, conversation="b")
+    ask(model, conversation="a", tools=("look",))
+    ask(model, conversation="b", tools=("look",))
     of_a, _ = journal.read(type=ModelResponded)
     ask(model, "hello", tool("other id", "72"), conversation="a")
     assert journal.read(type=ModelRequested)[-1].cause == of_a.position
@@ -192,7 +194,7 @@ def test_a_request_without_messages_is_journaled(request_of, ask):
     script = Script()
     script.queue(call("look"))
     model, journal = journaled(script)
-    ask(model)
+    ask(model, tools=("look",))
     ask(model, None)
     assert len(journal.events(ModelResponded)) == 2
 
@@ -203,7 +205,7 @@ def test_two_runs_give_the_same_journal(ask):
         script.queue(call("look"), Reply(text="done", delay=2))
         model, journal = journaled(script)
         for _ in range(3):
-            ask(model, stream=True)
+            ask(model, stream=True, tools=("look",))
         return [(record.position, record.cause, record.event) for record in journal.read()]
 
     assert played() == played()
@@ -241,6 +243,7 @@ def test_a_request_of_a_session_has_the_newest_prompt_on_its_channel_as_its_caus
     assert causes == prompts
 
 
+TOOLS = (ToolDefinition(name="Agent"), ToolDefinition(name="ls"))
 LOOK, WRITE = "look through the tests for races", "write down what the tests show"
 
 
@@ -260,7 +263,8 @@ def played_by_a_parent(script, *asked, identify=None):
         model = JournaledModel(ScriptedModel(script), journal, identify=identify)
         for prompt, agent, parent in (("go", "", ""), ("go", "", ""), *asked):
             caller = Caller(agent=agent, parent=parent, conversation="s")
-            await complete(model, ModelRequest(model="m", messages=(user(prompt),), caller=caller))
+            request = ModelRequest(model="m", messages=(user(prompt),), tools=TOOLS, caller=caller)
+            await complete(model, request)
         return journal
 
     return run(main())

@@ -6,9 +6,11 @@ import pytest
 
 from soundstage.clock import run
 from soundstage.errors import ScriptError
-from soundstage.messages import Message, ModelRequest, ToolResult, user
+from soundstage.messages import Message, ModelRequest, ToolDefinition, ToolResult, user
 from soundstage.models import Script, ScriptedModel, complete
 from soundstage.models._loop import LIMIT
+
+LOOK = ToolDefinition(name="look")
 
 
 def loop(script, steps):
@@ -18,7 +20,7 @@ def loop(script, steps):
         model = ScriptedModel(script)
         messages = [user("look")]
         for step in range(steps):
-            answer = await complete(model, ModelRequest(model="m", messages=tuple(messages)))
+            answer = await complete(model, ModelRequest(model="m", messages=tuple(messages), tools=(LOOK,)))
             if not answer.tool_calls:
                 return step
             messages.append(answer.message())

@@ -50,7 +50,7 @@ def stepwise(reply, request):
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("reply", INSTANT.values(), ids=INSTANT)
 def test_a_reply_that_is_there_can_be_taken_whole_and_is_journaled_the_same(reply, stream, request_of):
-    request = request_of(stream=stream)
+    request = request_of(stream=stream, tools=("Read", "Write"))
     model, journal = stage(reply)
     chunks = take(model.stream(request))
     assert (chunks, list(map(encode_record, journal.read()))) == stepwise(reply, request)
@@ -59,14 +59,15 @@ def test_a_reply_that_is_there_can_be_taken_whole_and_is_journaled_the_same(repl
 @pytest.mark.parametrize("reply", NOT_INSTANT.values(), ids=NOT_INSTANT)
 def test_a_reply_that_takes_time_is_not_taken_and_then_comes_as_if_nobody_had_tried(reply, request_of):
     model, journal = stage(reply)
+    request = request_of(tools=("Read",))
 
     async def main():
-        stream = model.stream(request_of())
+        stream = model.stream(request)
         assert take(stream) is None
         return [chunk async for chunk in stream]
 
     assert (run(main(), clock=journal.clock), list(map(encode_record, journal.read()))) == stepwise(
-        reply, request_of()
+        reply, request
     )
 
 

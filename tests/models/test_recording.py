@@ -59,9 +59,9 @@ def test_a_replay_at_the_recorded_speed_cannot_be_told_from_the_recording(script
 
     async def main():
         recording = RecordingModel(ScriptedModel(script), tape)
-        recorded = [await play(recording, request_of(stream=True)) for _ in range(6)]
-        replay = ReplayModel(tape, strict=True, speed=1)
-        replayed = [await play(replay, request_of(stream=True)) for _ in range(6)]
+        recorded = [await play(recording, request_of(stream=True, tools=("look",))) for _ in range(6)]
+        replay = ReplayModel(tape, speed=1)
+        replayed = [await play(replay, request_of(stream=True, tools=("look",))) for _ in range(6)]
         return recorded, replayed
 
     recorded, replayed = run(main())

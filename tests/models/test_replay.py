@@ -37,14 +37,16 @@ def tape(request_of):
     )
 
 
+DIFFERS = "messages[0] (user) part 1: expected 'two', seen 'x'"
+
+
 def test_relaxed_it_plays_in_order_whatever_is_asked_and_lists_what_did_not_fit(tape, ask):
     model = ReplayModel(tape, relaxed=True)
     replies = [ask(model, text) for text in ("one", "x", "three")]
     assert [reply.text for reply in replies] == ["first", "second", "third"]
     assert [reply.served_by for reply in replies] == [
         "exchange 1 of talk.jsonl",
-        "exchange 2 of talk.jsonl, though the request differs: the history differs; "
-        "messages[0] (user) part 1: expected 'two', seen 'x'",
+        f"exchange 2 of talk.jsonl, though the request differs: the history differs; {DIFFERS}",
         "exchange 3 of talk.jsonl",
     ]
     (mismatch,) = model.mismatches

@@ -21,8 +21,10 @@ def test_text_fields_a_reply_and_a_tool_call_are_all_replies(ask):
     assert ask(model, "a").text == "plain"
     assert ask(model, "b").usage == Usage(input_tokens=7)
     assert ask(model, "c").text == "record"
-    assert [(it.name, it.arguments) for it in ask(model, "d").tool_calls] == [("lookup", {"word": "x"})]
-    assert [it.name for it in ask(model, "e").tool_calls] == ["lookup", "ring"]
+    assert [(it.name, it.arguments) for it in ask(model, "d", tools=("lookup",)).tool_calls] == [
+        ("lookup", {"word": "x"})
+    ]
+    assert [it.name for it in ask(model, "e", tools=("lookup", "ring")).tool_calls] == ["lookup", "ring"]
     with pytest.raises(ProviderError):
         ask(model, "f")
 
@@ -40,7 +42,7 @@ def test_the_queue_takes_whatever_is_a_reply_and_serves_it_once_in_order(ask):
     script = Script()
     script.queue("one", call("ring"), {"text": "three"}, Reply(text="four"))
     model = ScriptedModel(script)
-    replies = [ask(model) for _ in range(5)]
+    replies = [ask(model, tools=("ring", "lookup")) for _ in range(5)]
     assert [reply.text for reply in replies] == ["one", "", "three", "four", "nothing scripted for that"]
     assert replies[1].finish == "tool_calls"
 

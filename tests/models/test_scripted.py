@@ -190,7 +190,7 @@ def test_a_function_gets_the_request_and_may_be_asynchronous(script, ask):
     model = ScriptedModel(script)
     assert ask(model, "a!").text == "echo a!"
     assert (ask(model, "b!").text, ask(model, "b!").finish) == ("slow b!", "length")
-    assert ask(model, "c").tool_calls[0].name == "ring"
+    assert ask(model, "c", tools=("ring",)).tool_calls[0].name == "ring"
 
 
 def test_what_a_function_raises_reaches_the_app_and_what_is_no_reply_is_an_error(script, ask):
@@ -272,7 +272,7 @@ def test_tool_calls_get_new_ids_each_time_that_repeat_with_the_seed(script, requ
 
     def ids(seed):
         model = ScriptedModel(script, ids=IdSource(seed))
-        replies = [chunks_of(model, request_of()) for _ in range(2)]
+        replies = [chunks_of(model, request_of(tools=("ring", "look"))) for _ in range(2)]
         return [chunk.id for reply in replies for _, chunk in reply if isinstance(chunk, ToolCallChunk)]
 
     first, mine, second, again = ids(1)
@@ -361,6 +361,6 @@ def test_two_runs_say_the_same(script, request_of):
 
     def played():
         model = ScriptedModel(script)
-        return [chunks_of(model, request_of(stream=True)) for _ in range(4)]
+        return [chunks_of(model, request_of(stream=True, tools=("ring", "look"))) for _ in range(4)]
 
     assert played() == played()

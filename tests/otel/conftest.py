@@ -133,7 +133,10 @@ def team_run() -> Callable[[], Journal]:
                 request = ModelRequest(
                     model="gpt-4o",
                     messages=(user("weather in Bern?"), *messages),
-                    tools=(ToolDefinition(name="weather", schema={"type": "object"}),),
+                    tools=(
+                        ToolDefinition(name="weather", schema={"type": "object"}),
+                        ToolDefinition(name="ask_worker", schema={"type": "object"}),
+                    ),
                     settings={"temperature": 0.5},
                     caller=Caller(agent=agent, conversation="c-1", phase="plan"),
                 )

@@ -24,7 +24,7 @@ def test_a_run_comes_back_from_its_spans_as_the_same_trace(team_run):
     assert after.usage_by_model == before.usage_by_model
     assert [step.phase for step in after.steps] == ["plan"] * 4
     assert after.steps[0].request.settings == {"temperature": 0.5}
-    assert [tool.name for tool in after.steps[0].request.tools] == ["weather"]
+    assert [tool.name for tool in after.steps[0].request.tools] == ["weather", "ask_worker"]
 
 
 def test_exporting_twice_gives_the_same_spans(team_run):

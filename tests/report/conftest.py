@@ -91,7 +91,9 @@ def team_script() -> Script:
     script.on(agent="orchestrator", iteration=1).reply("The coder first, then a review.", **pace)
     script.on(agent="coder", iteration=1).error(529, "Overloaded", type="overloaded_error", retry_after=1)
     script.on(agent="coder", iteration=2).reply(Reply(blocks=looks, **pace))
-    script.on(agent="coder", iteration=3).reply(Reply(text="Not stripped.", tool_calls=(write,), **pace))
+    script.on(agent="coder", iteration=3).reply(
+        Reply(text="Not stripped.", tool_calls=(write,), check_calls=False, **pace)
+    )
     script.on(agent="coder", iteration=4).reply("Fixed: values are stripped now.", **pace)
     cut = Reply(text="I have read the change and " * 3)
     script.on(agent="reviewer", iteration=1).fault("cut", cut, after=3)

@@ -37,13 +37,20 @@ def check_end(
 
     Raises:
         ExpectationError: naming the hosts that the app tried to reach, or the work that was cut off.
-        ScriptError: with the nearest rules of a request that none answered, even if the app swallowed the
-            error; or naming the rules that were never used.
+        ScriptError: with the nearest rules of a request that none answered, or the mistake of a rule, even if the
+            app swallowed the error; or naming the rules that were never used.
     """
     if not allow_egress:
         check_egress(journal, after)
     strict = bool(scripted.script.strict)
     failures = journal.events(ModelFailed, after)
+    wrong = [event.message for event in failures if event.reason == "script"]
+    if wrong:
+        raise ScriptError(
+            f"{len(wrong)} request(s) met a mistake of the script",
+            seen=wrong[0],
+            hint="the app got an error and may have swallowed it; correct the script",
+        )
     misses = [event.message for event in failures if event.reason == "no_match"]
     if misses and strict:
         raise ScriptError(

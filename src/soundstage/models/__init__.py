@@ -1,5 +1,6 @@
 """Models: one seam, and peers behind it that script, replay, break or really ask."""
 
+from soundstage.models._arguments import argument_problems
 from soundstage.models._check import check_source
 from soundstage.models._compare import Difference
 from soundstage.models._conditions import When
@@ -47,6 +48,7 @@ __all__ = [
     "TimedChunk",
     "When",
     "Wrapper",
+    "argument_problems",
     "check_script",
     "check_source",
     "complete",

@@ -141,6 +141,7 @@ class Reply(_Data, frozen=True, kw_only=True):
         delay: seconds before the answer begins.
         first_token_after: seconds before the first piece; the same as `delay`, by its field name.
         tokens_per_second: speed of the pieces after the first.
+        check_calls: false if calls of tools that were not offered, or that break their schemas, are deliberate.
     """
 
     text: str | None = None
@@ -156,6 +157,7 @@ class Reply(_Data, frozen=True, kw_only=True):
     delay: Seconds = 0.0
     first_token_after: Seconds = 0.0
     tokens_per_second: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    check_calls: bool = True
 
     def __post_init__(self) -> None:
         bodies = [name for name in ("text", "chunks", "blocks") if getattr(self, name) is not None]

@@ -22,6 +22,7 @@ from soundstage.models._identify import Identifier
 from soundstage.models._index import RuleIndex
 from soundstage.models._loop import check_loop
 from soundstage.models._nearest import no_match
+from soundstage.models._offered import check_calls
 from soundstage.models._play import Made, finish_chunk, make, paced, with_fault
 from soundstage.models._protocol import Stream
 from soundstage.models._reply import Reply, as_reply
@@ -182,6 +183,7 @@ class ScriptedModel:
 
     def _chunks(self, request: ModelRequest, choice: _Choice, reply: Reply) -> list[ModelChunk]:
         check_loop(request, reply, choice.served_by)
+        check_calls(request, reply, choice.served_by)
         made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
         return [*made.chunks, finish_chunk(reply, request, made, choice.served_by)]
 

@@ -412,7 +412,6 @@ def test_without_one_the_prompt_is_the_agents_own_and_nothing_is_trimmed(work, s
 def test_results_of_other_tasks_are_shown_before_the_prompt(work, script):
     stage = work(says(script, "ok"), task={"context": {"search_0_result": "found it"}})
     assert requests(stage)[0].messages[-1].text == reminder("## search_0_result\n\nfound it") + "\n\ngo"
-    assert requests(stage)[0].last_user_text == "go"
 
 
 def test_a_trim_that_raises_is_the_authors_fault(stage, script):

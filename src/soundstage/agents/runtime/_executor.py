@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from soundstage.agents.runtime._calling import OutOfTime, Stops, call_within
-from soundstage.agents.runtime._check import argument_problems
 from soundstage.agents.runtime._contract import AgentDefinition, AgentTask
 from soundstage.agents.runtime._errors import ToolDefinitionError, ToolError, nearest
 from soundstage.agents.runtime._hooks import ShellHooks
@@ -23,7 +22,7 @@ from soundstage.clock import Deadline
 from soundstage.journal import FileChanged, Journal, ToolCalled, ToolReturned
 from soundstage.match import preview
 from soundstage.messages import ToolCall, ToolResult
-from soundstage.models import working_on
+from soundstage.models import argument_problems, working_on
 
 TIMEOUT: Final = 120.0  # seconds for one call of a tool without a limit of its own
 

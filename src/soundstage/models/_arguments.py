@@ -7,12 +7,12 @@ everything else pass; `oneOf` is read as `anyOf`.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from soundstage.agents.runtime._errors import nearest
-from soundstage.match import preview
+from soundstage.errors import MatchError
+from soundstage.match import Regex, preview
+from soundstage.models._words import nearest_hint
 
 _SHOWN: Final = 8  # problems in one message
 
@@ -83,6 +83,8 @@ def _fits_itself(schema: Any, value: Any, root: Mapping[str, Any]) -> bool:
     """Whether the value is of the right type and size, whatever it holds."""
     if not isinstance(schema, Mapping):
         return schema is not False
+    if value is None and schema.get("nullable") is True:  # as OpenAPI has it
+        return True
     members = schema.get("anyOf") or schema.get("oneOf")
     if members and not any(not any(_problems(member, value, "", root)) for member in members):
         return False
@@ -108,16 +110,24 @@ def _same(allowed: Any, value: Any) -> bool:
     return type(allowed) is type(value) and bool(allowed == value)  # 1 is not true
 
 
+def _found(pattern: str, text: str) -> bool:
+    """Whether the pattern is found. Schemas may come from other languages: what is no expression here passes."""
+    try:
+        return Regex(pattern).matches(text)
+    except MatchError:
+        return True
+
+
 _RULES: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "enum": lambda allowed, value: any(_same(one, value) for one in allowed),
     "const": _same,
     "minimum": lambda limit, value: not _number(value) or value >= limit,
     "maximum": lambda limit, value: not _number(value) or value <= limit,
-    "exclusiveMinimum": lambda limit, value: not _number(value) or value > limit,
-    "exclusiveMaximum": lambda limit, value: not _number(value) or value < limit,
+    "exclusiveMinimum": lambda limit, value: not (_number(limit) and _number(value)) or value > limit,
+    "exclusiveMaximum": lambda limit, value: not (_number(limit) and _number(value)) or value < limit,
     "minLength": lambda limit, value: not isinstance(value, str) or len(value) >= limit,
     "maxLength": lambda limit, value: not isinstance(value, str) or len(value) <= limit,
-    "pattern": lambda text, value: not isinstance(value, str) or re.search(text, value) is not None,
+    "pattern": lambda text, value: not isinstance(value, str) or _found(text, value),
     "minItems": lambda limit, value: not isinstance(value, list | tuple) or len(value) >= limit,
     "maxItems": lambda limit, value: not isinstance(value, list | tuple) or len(value) <= limit,
 }
@@ -136,7 +146,7 @@ def _in_object(
         if name in properties:
             yield from _problems(properties[name], inner, _below(path, name), root)
         elif others is False:
-            hint = nearest(str(name), tuple(properties))
+            hint = nearest_hint(str(name), tuple(properties))
             known = hint or (f"known are {', '.join(properties)}" if properties else "there are none")
             yield f"argument {_below(path, name)!r} is not known; {known}"
         elif isinstance(others, Mapping):

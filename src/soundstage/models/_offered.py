@@ -1,0 +1,62 @@
+"""Scripted tool calls that no model could make, found when they are served. Pure.
+
+A model asks for tools that it was offered, with arguments that fit their schemas. A script that does otherwise by
+mistake tests how the app handles nonsense, and nobody sees it; so it has to say that it means it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soundstage.errors import ScriptError
+from soundstage.messages import ModelRequest
+from soundstage.models._arguments import argument_problems
+from soundstage.models._reply import CallSpec, Reply
+from soundstage.models._words import nearest_hint
+
+DELIBERATE: Final = "if it is deliberate, say so in the reply: check_calls=False"
+_MALFORMED = (AttributeError, TypeError, ValueError, RecursionError)
+
+
+def check_calls(request: ModelRequest, reply: Reply, served_by: str) -> None:
+    """Refuse calls of tools that `request` does not offer, and arguments that break a tool's schema.
+
+    Arguments that are given as `raw` text are never checked: nobody writes those by mistake.
+
+    Raises:
+        ScriptError: naming the rule.
+    """
+    if not reply.check_calls or not (reply.tool_calls or reply.blocks):
+        return
+    for block in reply.ordered_blocks:
+        if block.tool_call is not None:
+            _check(request, block.tool_call, served_by)
+
+
+def _check(request: ModelRequest, call: CallSpec, served_by: str) -> None:
+    offered = {tool.name: tool for tool in request.tools}
+    tool = offered.get(call.name)
+    if tool is None:
+        raise ScriptError(
+            f"{served_by} calls the tool {call.name!r}, which this request does not offer",
+            expected=f"one of {', '.join(offered)}" if offered else "a request that offers tools",
+            seen=f"a call of {call.name}",
+            hint="; ".join(filter(None, [nearest_hint(call.name, list(offered)), DELIBERATE])),
+        )
+    if call.raw or tool.type != "function":  # the schema of a provider's own tool is not in the request
+        return
+    problems = _problems(tool.schema, call)
+    if problems:
+        raise ScriptError(
+            f"{served_by} calls the tool {call.name!r} with arguments that break its schema",
+            expected="arguments that the tool's schema allows",
+            seen="\n".join(problems),
+            hint=f"correct the arguments; {DELIBERATE}",
+        )
+
+
+def _problems(schema: dict[str, object], call: CallSpec) -> list[str]:
+    try:
+        return argument_problems(schema, call.arguments)
+    except _MALFORMED:  # the app's schema is none; providers differ in what they say to that
+        return []
