@@ -163,7 +163,7 @@ def shop_script(script):
     )
     script.on(agent="search", tool_result="shop.py:1").reply("shop.py:1 has the price.")
     edit = {"path": "shop.py", "old": "PRICE = 3", "new": "PRICE = 4"}
-    script.on(agent="code", user="/shop.py:1 has the price.*Raise/s", tool_result=False).reply(
+    script.on(agent="code", contains="/shop.py:1 has the price.*Raise/s", tool_result=False).reply(
         tool_calls=[CallSpec(name="edit_file", arguments=edit)]
     )
     return script
