@@ -9,11 +9,13 @@ from __future__ import annotations
 import _socket
 import asyncio
 import contextlib
+import ctypes
 import errno
 import os
 import queue
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -556,3 +558,54 @@ def test_of_two_runs_each_answers_for_its_own_tasks(make):
     asyncio.run(main())
     assert tried(first) == [("first.invalid", 1, "tcp")]
     assert tried(second) == [("second.invalid", 1, "tcp")]
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@contextlib.contextmanager
+def native(host, port):
+    """A socket that Python knows nothing of. To connect one for datagrams sends nothing."""
+    descriptor = LIBC.socket(socket.AF_INET, socket.SOCK_DGRAM, 0)
+    address = struct.pack("=HH4s8x", socket.AF_INET, socket.htons(port), socket.inet_aton(host))
+    assert LIBC.connect(descriptor, address, len(address)) == 0, ctypes.get_errno()
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def test_what_a_native_library_leaves_open_is_on_record_once(make, journal):
+    with native(OUT, 80):
+        closed = make(hosts=["192.0.2.7"])
+        with native(OUT, 443), native("127.0.0.1", 443), native("192.0.2.7", 443):
+            closed.look()
+            closed.look()
+    assert tried(journal) == [(OUT, 443, "native")]
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_connection_from_before_the_run_is_on_record_when_it_was_used(
+    used, make, journal, database, monkeypatch
+):
+    """The machine itself plays the host outside."""
+    with socket.create_connection(database) as old:
+        old.sendall(b"before the run")
+        monkeypatch.setattr("soundstage.net._closed.in_this_machine", lambda _: False)
+        closed = make()
+        if used:
+            old.sendall(b"in the run")
+        closed.look()
+    assert tried(journal) == ([("127.0.0.1", database[1], "open before")] if used else [])
+
+
+def test_who_has_connected_to_a_server_of_this_process_is_no_way_out(make, journal, monkeypatch):
+    monkeypatch.setattr("soundstage.net._closed.in_this_machine", lambda _: False)
+    closed = make(hosts=["127.0.0.1"])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()):
+            accepted, _ = server.accept()
+            with accepted:
+                closed._ways.clear()
+                closed.look()
+                assert [(host, method) for host, _, method in tried(journal)] == [("127.0.0.1", "native")]

@@ -5,7 +5,8 @@ Below the journal and the clocks, which both use it; `soundstage.net.ClosedSet` 
 
 from soundstage.guard._addresses import in_this_machine, is_address, is_known_here
 from soundstage.guard._attempts import Attempt
-from soundstage.guard._hook import Watch, begin, end, on_virtual_time, permitted, report
+from soundstage.guard._descriptors import open_connections
+from soundstage.guard._hook import Watch, begin, end, on_virtual_time, permitted, report, unjudged
 from soundstage.guard._variables import put, real_environment, real_proxy, real_variable
 
 __all__ = [
@@ -17,10 +18,12 @@ __all__ = [
     "is_address",
     "is_known_here",
     "on_virtual_time",
+    "open_connections",
     "permitted",
     "put",
     "real_environment",
     "real_proxy",
     "real_variable",
     "report",
+    "unjudged",
 ]

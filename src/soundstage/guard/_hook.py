@@ -47,6 +47,9 @@ class Watch(Protocol):
     def resolved(self, name: str, addresses: list[str]) -> None:
         """A name that may be reached has these addresses."""
 
+    def for_the_test(self, attempt: Attempt) -> None:
+        """We reach a host on the test's behalf."""
+
     def child_starts(self) -> None:
         """A program is about to be started."""
 
@@ -146,7 +149,7 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
     attempt = reader(args)
     if refuse is not None:
         if attempt is not None:
-            _quietly(report, attempt)
+            unjudged(report, attempt)
         refuse(event, args)
     elif attempt is not None and not (event in FORWARD and is_address(attempt.host)):
         _judge(attempt)
@@ -161,10 +164,13 @@ def _judge(attempt: Attempt | None) -> None:
     watch = _watch()
     if attempt is None or watch is None or getattr(_thread, "judging", False):
         return
-    if _free.get() or (attempt.method == "dns" and _asked_for[attempt.host.lower()] > 0):
+    if _free.get():
+        unjudged(watch.for_the_test, attempt)
         return
-    if not _quietly(watch.permits, attempt):
-        _quietly(watch.refused, attempt)
+    if attempt.method == "dns" and _asked_for[attempt.host.lower()] > 0:
+        return
+    if not unjudged(watch.permits, attempt):
+        unjudged(watch.refused, attempt)
         raise EgressRefused(attempt.host, attempt.port)
 
 
@@ -177,11 +183,11 @@ def _learn(name: str, addresses: list[str]) -> None:
 def _child_starts() -> None:
     watch = _watch()
     if watch is not None and not getattr(_thread, "judging", False):
-        _quietly(watch.child_starts)
+        unjudged(watch.child_starts)
 
 
-def _quietly(judgement: Callable[..., Any], *args: Any) -> Any:
-    """Call a watch; the sockets that it uses itself are not judged."""
+def unjudged(judgement: Callable[..., Any], *args: Any) -> Any:
+    """Call something; the sockets that it uses itself are not judged."""
     before = getattr(_thread, "judging", False)
     _thread.judging = True
     try:

@@ -230,6 +230,7 @@ class Host:
             ending.problems.remove(finding)
 
     def _check_end(self, cut: Cut) -> None:
+        self.closed.look()
         check_end(
             self.journal,
             self.scripted,

@@ -12,6 +12,9 @@ than a run (`urllib` does), so each run tries to listen on the port of the one b
 of ours listens any more is refused like the host behind it. Proxies that the user's variables name lead outside: the
 variables are hidden, and their addresses are refused, also on loopback.
 
+Native libraries ask the system without Python. What they have opened is found by the process's descriptors, if it is
+open when the run is looked at: `look`. So is data that went over a connection from before the run.
+
 We are called inside of calls of the system, from any thread, so nothing here raises. A copy of the process that was
 made by `fork` goes on refusing, and writes nothing: its journal is a copy too.
 """
@@ -26,7 +29,16 @@ from typing import Final, Literal, NamedTuple, Self, get_args
 from urllib.parse import urlsplit
 
 from soundstage.errors import InvalidStateError, ScriptError
-from soundstage.guard import Attempt, begin, end, in_this_machine, put, real_environment
+from soundstage.guard import (
+    Attempt,
+    begin,
+    end,
+    in_this_machine,
+    open_connections,
+    put,
+    real_environment,
+    unjudged,
+)
 from soundstage.journal import EgressTried, Event, HostReached, Journal
 from soundstage.lifecycle import LoopThread
 from soundstage.net._egress import EgressProxy
@@ -91,6 +103,8 @@ class ClosedSet:
         self._ways = [Way.parse(host) for host in hosts]
         self._resolved: dict[str, Way] = {}  # address -> what was listed
         self._reached: set[Attempt] = set()
+        self._ours: set[tuple[str, int]] = set()  # reached by a live model
+        self._connections = dict[str, int]()  # open ones, and what they had sent when they were looked at
         self._proxies: set[tuple[str, int]] = set()
         self._process = os.getpid()
         self._lock = threading.RLock()
@@ -102,6 +116,7 @@ class ClosedSet:
         theirs = {name: value for name, value in real_environment().items() if _is_proxy(name)}
         self._proxies = {address for value in theirs.values() if (address := _address_of(value)) is not None}
         self._last.callback(put(dict.fromkeys(theirs)))
+        self._connections = {name: connection.sent for name, connection in open_connections().items()}
         begin(self)
         self._last.callback(end, self)
         if not self.journal.clock.virtual:
@@ -110,6 +125,20 @@ class ClosedSet:
     def end(self) -> None:
         """Open it again. Harmless when repeated."""
         self._last.close()
+
+    def look(self) -> None:
+        """Keep what has been opened or used past the guard, as far as it is still open."""
+        unjudged(self._look)
+
+    def _look(self) -> None:
+        for name, (attempt, sent) in open_connections().items():
+            before = self._connections.get(name)
+            self._connections[name] = sent
+            if before is not None and sent <= before:
+                continue
+            known = attempt[:2] in self._ours or in_this_machine(attempt.host) or self._is_listed(attempt)
+            if not known:
+                self.refused(attempt._replace(method="native" if before is None else "open before"))
 
     def put(self, values: dict[str, str | None]) -> None:
         """Set variables of this process until the end; remove those whose value is `None`."""
@@ -152,6 +181,10 @@ class ClosedSet:
         for way in self._ways:
             if way.host == name.lower().rstrip("."):
                 self._resolved.update(dict.fromkeys(addresses, way))
+
+    def for_the_test(self, attempt: Attempt) -> None:
+        """A live model reaches a host."""
+        self._ours.add(attempt[:2])
 
     def child_starts(self) -> None:
         """A program is about to inherit the variables of this process."""

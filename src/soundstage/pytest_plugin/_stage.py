@@ -318,6 +318,7 @@ class Stage:
 
     def check(self) -> None:
         """What must hold after the body has passed; see `soundstage.host.check_end`."""
+        self.closed.look()
         self._checked = len(self.journal)
         check_end(self.journal, self.scripted, allow_egress=self.options.egress == "allow")
         if self._asks and self.script.strict and silences_asserted() == self._silences:
@@ -325,6 +326,7 @@ class Stage:
 
     def note_egress(self, error: BaseException) -> None:
         """Say on the error that the body has raised, which it may have led to, what tried to leave."""
+        self.closed.look()
         self._checked = len(self.journal)
         if self.options.egress == "allow":
             return
