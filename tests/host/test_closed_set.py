@@ -16,6 +16,7 @@ from soundstage.host import HostBuilder
 from soundstage.lifecycle import Daemon
 from soundstage.models import LiveModel, Script
 from soundstage.trace import assert_model_requests
+from soundstage.worlds.mcp import McpHttpClient
 
 REAL = "sk-proj-the-real-key-of-the-user"
 ANSWER = (
@@ -144,3 +145,26 @@ def test_a_run_that_cannot_start_leaves_the_process_open():
     with pytest.raises(RuntimeError, match="no daemon"):
         builder.run(body)
     assert dict(os.environ) == before
+
+
+def test_the_client_of_a_real_mcp_server_gets_out_of_a_closed_run_and_the_app_does_not():
+    asked = []
+
+    async def server(reader, writer):
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def main():
+        listening = await asyncio.start_server(server, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        async with listening, HostBuilder().with_server().close_loopback().build() as host:
+            client = McpHttpClient(f"http://127.0.0.1:{port}/mcp")
+            await client.start()
+            await client._send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+            await client.stop()
+            assert len(asked) == 1
+            assert not host.trace.egress
+
+    run(main(), clock=SystemClock())

@@ -369,10 +369,7 @@ def test_the_machines_own_names_and_addresses_are_known_without_asking(make, jou
 
 def test_a_listed_host_is_let_through_by_name_address_and_port(make, journal):
     closed = make(hosts=["db.example.invalid", "192.0.2.7:5432"])
-    assert closed.permits(_attempt("db.example.invalid", 5432, "dns"))
-    closed.resolved("db.example.invalid", ["192.0.2.9"])
-    closed.resolved("other.invalid", ["192.0.2.10"])
-    allowed = [("DB.example.invalid.", 1), ("192.0.2.9", 1), ("192.0.2.7", 5432)]
+    allowed = [("DB.example.invalid.", 1), ("db.example.invalid", 5432), ("192.0.2.7", 5432)]
     refused = [("192.0.2.7", 5433), ("192.0.2.10", 1), ("x.db.example.invalid", 1), ("192.0.2.8", 5432)]
     assert [closed.permits(_attempt(host, port, "tcp")) for host, port in allowed] == [True] * 3
     assert [closed.permits(_attempt(host, port, "tcp")) for host, port in refused] == [False] * 4
@@ -383,10 +380,12 @@ def test_the_addresses_of_a_listed_name_are_those_that_its_look_up_gave(make, jo
     """The system's answer is a fixed one; nothing of ours is replaced."""
     answer = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.9", 443))]
     monkeypatch.setattr(_socket, "getaddrinfo", lambda *_: answer)
-    closed = make(hosts=[NAME])
-    socket.getaddrinfo(NAME, 443)
-    socket.getaddrinfo("other.invalid", 443)
+    closed = make(hosts=[f"{NAME}:443"])
+    assert not closed.permits(_attempt("192.0.2.9", 443, "tcp"))
+    assert closed.permits(_attempt(NAME, 443, "dns"))
+    assert not closed.permits(_attempt("other.invalid", 443, "dns"))
     assert closed.permits(_attempt("192.0.2.9", 443, "tcp"))
+    assert not closed.permits(_attempt("192.0.2.9", 80, "tcp"))
     assert not closed.permits(_attempt("192.0.2.8", 443, "tcp"))
 
 

@@ -32,7 +32,7 @@ from typing import Any, Final, Protocol
 from soundstage.errors import EgressRefused
 from soundstage.guard import _uvloop
 from soundstage.guard._addresses import is_address
-from soundstage.guard._attempts import FORWARD, READERS, Attempt, look_up
+from soundstage.guard._attempts import FORWARD, READERS, Attempt
 
 
 class Watch(Protocol):
@@ -43,9 +43,6 @@ class Watch(Protocol):
 
     def refused(self, attempt: Attempt) -> None:
         """Keep that somebody was refused."""
-
-    def resolved(self, name: str, addresses: list[str]) -> None:
-        """A name that may be reached has these addresses."""
 
     def for_the_test(self, attempt: Attempt) -> None:
         """We reach a host on the test's behalf."""
@@ -131,8 +128,7 @@ def _install() -> None:
         sys.addaudithook(_audit)
         for name in ("connect", "connect_ex", "sendto", "sendmsg"):
             setattr(socket.socket, name, _looks_first(name, getattr(socket.socket, name)))
-        socket.getaddrinfo = _resolving(socket.getaddrinfo)
-        _uvloop.install(_judge, _learn)
+        _uvloop.install(_judge)
 
 
 def _audit(event: str, args: tuple[Any, ...]) -> None:
@@ -172,12 +168,6 @@ def _judge(attempt: Attempt | None) -> None:
     if not unjudged(watch.permits, attempt):
         unjudged(watch.refused, attempt)
         raise EgressRefused(attempt.host, attempt.port)
-
-
-def _learn(name: str, addresses: list[str]) -> None:
-    watch = _watch()
-    if watch is not None:
-        watch.resolved(name, addresses)
 
 
 def _child_starts() -> None:
@@ -220,15 +210,3 @@ def _names_a_host(address: Any) -> bool:
     """Whether the system would look up what is in an address."""
     named = isinstance(address, tuple) and len(address) > 1 and isinstance(address[0], str)
     return named and not is_address(address[0])
-
-
-def _resolving(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`socket.getaddrinfo`, which tells the run what a listed name has for addresses."""
-
-    def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
-        found = original(host, *args, **kwargs)
-        if _watches and (asked := look_up(host)) is not None:
-            _learn(asked.host, [entry[4][0] for entry in found])
-        return found
-
-    return getaddrinfo

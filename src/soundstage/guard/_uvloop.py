@@ -17,22 +17,21 @@ from typing import Any
 from soundstage.guard._attempts import Attempt, look_up, question, to_address
 
 Judge = Callable[[Attempt | None], None]
-Learn = Callable[[str, list[str]], None]
 
 
-def install(judge: Judge, learn: Learn) -> None:
+def install(judge: Judge) -> None:
     """Wrap the loops of uvloop, now or when it is imported."""
     if "uvloop" in sys.modules:
-        _wrap(sys.modules["uvloop"].Loop, judge, learn)
+        _wrap(sys.modules["uvloop"].Loop, judge)
     else:
-        sys.meta_path.insert(0, _WhenImported(judge, learn))
+        sys.meta_path.insert(0, _WhenImported(judge))
 
 
 class _WhenImported:
     """Finds nothing itself; makes the import of uvloop wrap its loops."""
 
-    def __init__(self, judge: Judge, learn: Learn) -> None:
-        self._parts = (judge, learn)
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
 
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
@@ -45,13 +44,13 @@ class _WhenImported:
 
             def exec_module(module: Any) -> None:
                 load(module)
-                _wrap(module.Loop, *self._parts)
+                _wrap(module.Loop, self._judge)
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 
-def _wrap(loop: Any, judge: Judge, learn: Learn) -> None:
+def _wrap(loop: Any, judge: Judge) -> None:
     readers: dict[str, Callable[..., Attempt | None]] = {
         "create_connection": lambda _, host=None, port=None, **__: _to(host, port, "tcp"),
         "getaddrinfo": lambda host, port=0, **_: look_up(host, port),
@@ -60,7 +59,7 @@ def _wrap(loop: Any, judge: Judge, learn: Learn) -> None:
         "sock_sendto": lambda sock, _, address: to_address(sock, address),
     }
     for name, reader in readers.items():
-        setattr(loop, name, _judged(getattr(loop, name), reader, judge, learn))
+        setattr(loop, name, _judged(getattr(loop, name), reader, judge))
     loop.create_datagram_endpoint = _datagrams(loop.create_datagram_endpoint, judge)
 
 
@@ -75,17 +74,12 @@ def _to(host: Any, port: Any, kind: str) -> Attempt | None:
 
 
 def _judged(
-    original: Callable[..., Any], reader: Callable[..., Attempt | None], judge: Judge, learn: Learn
+    original: Callable[..., Any], reader: Callable[..., Attempt | None], judge: Judge
 ) -> Callable[..., Any]:
     @functools.wraps(original)
     async def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         judge(reader(*args, **kwargs))
-        result = await original(self, *args, **kwargs)
-        if original.__name__ == "getaddrinfo" and result:
-            asked = look_up(args[0] if args else kwargs.get("host"))
-            if asked is not None:
-                learn(asked.host, [entry[4][0] for entry in result])
-        return result
+        return await original(self, *args, **kwargs)
 
     return method
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import threading
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, Self, get_args
@@ -101,7 +102,7 @@ class ClosedSet:
         self.journal = journal
         self._closed = egress == "closed"
         self._ways = [Way.parse(host) for host in hosts]
-        self._resolved: dict[str, Way] = {}  # address -> what was listed
+        self._resolved: dict[str, set[Way]] = {}  # address -> what was listed
         self._reached: set[Attempt] = set()
         self._ours: set[tuple[str, int]] = set()  # reached by a live model
         self._connections = dict[str, int]()  # open ones, and what they had sent when they were looked at
@@ -162,6 +163,8 @@ class ClosedSet:
     def permits(self, attempt: Attempt) -> bool:
         """Whether a host may be reached; see `soundstage.guard.Watch`."""
         if self._is_listed(attempt):
+            if attempt.method == "dns":
+                self._learn(attempt.host)
             return self._reach(attempt)
         if not in_this_machine(attempt.host):
             return False
@@ -176,12 +179,6 @@ class ClosedSet:
         """Keep that somebody was refused."""
         self._append(EgressTried(host=attempt.host, port=attempt.port, method=attempt.method))
 
-    def resolved(self, name: str, addresses: Sequence[str]) -> None:
-        """Addresses of a listed name are listed."""
-        for way in self._ways:
-            if way.host == name.lower().rstrip("."):
-                self._resolved.update(dict.fromkeys(addresses, way))
-
     def for_the_test(self, attempt: Attempt) -> None:
         """A live model reaches a host."""
         self._ours.add(attempt[:2])
@@ -191,11 +188,16 @@ class ClosedSet:
         if os.getpid() == self._process and threading.current_thread().name != "soundstage egress":
             self.proxy()
 
+    def _learn(self, name: str) -> None:
+        """Addresses of a listed name are listed: the connection that follows its look-up is to one of them."""
+        ways = [way for way in self._ways if way.host == name.lower().rstrip(".")]
+        with contextlib.suppress(OSError, UnicodeError):
+            for found in socket.getaddrinfo(name, None):
+                self._resolved.setdefault(str(found[4][0]), set()).update(ways)
+
     def _is_listed(self, attempt: Attempt) -> bool:
         host = attempt.host.lower().rstrip(".")
-        ways = [way for way in self._ways if way.host == host]
-        if host in self._resolved:
-            ways.append(self._resolved[host])
+        ways = {way for way in self._ways if way.host == host} | self._resolved.get(host, set())
         return any(way.port in (0, attempt.port) or attempt.method == "dns" for way in ways)
 
     def _reach(self, attempt: Attempt) -> Literal[True]:

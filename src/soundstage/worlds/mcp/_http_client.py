@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from soundstage.errors import AppError, InvalidStateError
+from soundstage.guard import permitted
 from soundstage.worlds.mcp._answer import Json
 from soundstage.worlds.mcp._backend import Tell
 from soundstage.worlds.mcp._client import WITHIN, McpClient, ignore
@@ -45,7 +46,18 @@ class McpHttpClient:
         """Make it ready; the first request connects."""
         import httpx
 
-        self._http = httpx.AsyncClient(timeout=None, trust_env=False)  # noqa: S113  (`within` limits requests)
+        class Ours(httpx.AsyncHTTPTransport):
+            """Reaches the server that the test has named, also out of a closed run."""
+
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                with permitted([request.url.host]):
+                    return await super().handle_async_request(request)
+
+        self._http = httpx.AsyncClient(
+            timeout=None,  # noqa: S113  (`within` limits requests)
+            trust_env=False,
+            transport=Ours(),
+        )
         self._client.told = self._tell
 
     async def stop(self) -> None:
