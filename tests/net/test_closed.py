@@ -596,15 +596,3 @@ def test_a_connection_from_before_the_run_is_on_record_when_it_was_used(
             old.sendall(b"in the run")
         closed.look()
     assert tried(journal) == ([("127.0.0.1", database[1], "open before")] if used else [])
-
-
-def test_who_has_connected_to_a_server_of_this_process_is_no_way_out(make, journal, monkeypatch):
-    monkeypatch.setattr("soundstage.net._closed.in_this_machine", lambda _: False)
-    closed = make(hosts=["127.0.0.1"])
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        with socket.create_connection(server.getsockname()):
-            accepted, _ = server.accept()
-            with accepted:
-                closed._ways.clear()
-                closed.look()
-                assert [(host, method) for host, _, method in tried(journal)] == [("127.0.0.1", "native")]
