@@ -12,7 +12,14 @@ from soundstage.agents import ChatChunk, ChatEntry, ChatReceived, ChatReply, Jou
 from soundstage.clock import run
 from soundstage.errors import ExpectationError, InvalidStateError, MatchError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, event
-from soundstage.trace import assert_eventually, assert_ordered, assert_quiet, check_ordered
+from soundstage.trace import (
+    assert_eventually,
+    assert_ordered,
+    assert_quiet,
+    check_eventually,
+    check_ordered,
+    check_quiet,
+)
 
 
 @pytest.fixture(params=["the journal", "a typed view"])
@@ -272,3 +279,45 @@ def test_waiting_from_a_position_and_in_a_closed_journal():
         return journal.clock.now()
 
     assert run(main()) == 1
+
+
+def test_every_assertion_has_a_form_that_returns_a_finding():
+    """The same arguments, and a finding where the other one raises."""
+    import inspect
+
+    import soundstage.trace as public
+
+    def named(name):
+        return list(inspect.signature(getattr(public, name)).parameters)
+
+    raising = [name for name in public.__all__ if name.startswith("assert_")]
+    assert {name.replace("assert_", "check_") for name in raising} == {
+        name for name in public.__all__ if name.startswith("check_")
+    }
+    for name in raising:
+        assert named(name) == named(name.replace("assert_", "check_")), name
+
+
+def test_waiting_checks_return_what_the_assertions_raise():
+    async def main():
+        journal = Journal()
+        journal.append(MessageSent(text="tea is hot"))
+        came = await check_eventually(journal, "tea", within=1)
+        never = await check_eventually(journal, "milk", within=1, because="it is asked for")
+        quiet = await check_quiet(journal, 2)
+        asyncio.get_running_loop().call_later(1, journal.append, MessageSent(text="late"))
+        loud = await check_quiet(journal, 2)
+        with pytest.raises(WaitTimeout) as caught:
+            await assert_eventually(journal, "milk", within=1, because="it is asked for")
+        assert never.expected == caught.value.expected
+        return came, never, quiet, loud
+
+    came, never, quiet, loud = run(main())
+    assert came
+    assert came.at == 1
+    assert not never
+    assert "because it is asked for" in never.expected
+    assert quiet
+    assert not loud
+    assert loud.at == 2
+    assert "there came MessageSent: late" in loud.message

@@ -259,7 +259,8 @@ def as_reply(value: Any = None, /, **fields: Any) -> Reply:
     """A reply from what a function or a test gives, with the given fields set.
 
     Args:
-        value: text, a tool call or a list of them, an `ErrorSpec`, a `Reply`, or the fields of one.
+        value: text, a tool call or a list of them, an `ErrorSpec`, an exception, a `Reply`, or the fields of one.
+            An exception is an error answer: the provider's own for a `ProviderError`, else a 500 with its words.
         fields: fields of `Reply`.
 
     Raises:
@@ -295,6 +296,8 @@ def _fields_of(value: Any) -> dict[str, Any]:
         return {"text": value}
     if isinstance(value, ErrorSpec):
         return {"error": value}
+    if isinstance(value, Exception):
+        return {"error": _error_of(value)}
     if isinstance(value, ToolCall):
         return {"tool_calls": [value]}
     if isinstance(value, list | tuple) and value and all(isinstance(one, ToolCall) for one in value):
@@ -310,8 +313,24 @@ def _fields_of(value: Any) -> dict[str, Any]:
     raise ScriptError("this is not a reply", expected=_WANTED, seen=in_words(value))
 
 
+def _error_of(error: Exception) -> ErrorSpec:
+    """An exception as what a provider answers: its own answer, else a 500 that names the class."""
+    if isinstance(error, ProviderError):
+        return ErrorSpec(
+            status=error.status,
+            type=error.kind,
+            message=error.message,
+            code=error.code,
+            headers=error.headers,
+        )
+    name = type(error).__name__
+    return ErrorSpec(type=name, message=str(error) or name)
+
+
 def _with_specs(data: dict[str, Any]) -> dict[str, Any]:
-    """`data` with tool calls of the message types in the form that a script has."""
+    """`data` with tool calls of the message types, and exceptions, in the form that a script has."""
+    if isinstance(data.get("error"), Exception):
+        data["error"] = _error_of(data["error"])
     if isinstance(data.get("tool_calls"), list | tuple):
         data["tool_calls"] = [_spec(call) for call in data["tool_calls"]]
     if isinstance(data.get("blocks"), list | tuple):

@@ -18,7 +18,9 @@ from soundstage.trace._assert_journal import (
     assert_eventually,
     assert_ordered,
     assert_quiet,
+    check_eventually,
     check_ordered,
+    check_quiet,
 )
 from soundstage.trace._assert_run import (
     assert_model_requests,
@@ -84,6 +86,7 @@ __all__ = [
     "build_trace",
     "check_agent_count",
     "check_agent_sequence",
+    "check_eventually",
     "check_feedback_propagated",
     "check_model_requests",
     "check_no_egress",
@@ -91,6 +94,7 @@ __all__ = [
     "check_no_tool",
     "check_ordered",
     "check_phase_transitions",
+    "check_quiet",
     "check_text",
     "check_tool_calls",
     "check_tool_count",

@@ -156,17 +156,13 @@ def assert_ordered(journal: EventSource, *matchers: Wanted, after: int = 0) -> N
         >>> assert_ordered(journal, MessageReceived, "yourself")
     """
     __tracebackhide__ = True
-    finding = check_ordered(journal, *matchers, after=after)
-    if not finding:
-        raise ExpectationError(
-            finding.message, expected=finding.expected, seen=finding.seen, hint=finding.hint
-        )
+    _demand(check_ordered(journal, *matchers, after=after))
 
 
-async def assert_quiet(
+async def check_quiet(
     journal: EventSource, within: float, match: Wanted = Event, *, because: str = ""
-) -> None:
-    """Assert that nothing comes from now on, for some seconds of the run's clock.
+) -> Finding:
+    """Nothing comes from now on, for some seconds of the run's clock.
 
     Args:
         journal: the journal of a run, or a typed view of it.
@@ -175,29 +171,75 @@ async def assert_quiet(
         because: why it must not; the message shows it.
 
     Raises:
-        ExpectationError: if something comes; the message quotes it.
         InvalidStateError: if the journal is closed, so that it could not come.
         MatchError: if a condition cannot be evaluated, or can never match in this journal.
     """
-    __tracebackhide__ = True
     if journal.closed:
         raise InvalidStateError(
             "the journal is closed, so it is quiet whatever the app does",
             hint="await assert_quiet(...) while the run goes on",
         )
     wanted = journal.matcher(match)
+    expected = _reasoned(f"no {'event' if match is Event else wanted.describe()}", because)
     records = journal.read()
     now = records[-1].position if records else 0
     try:
         came = await journal.wait_for(match, within=within, after=now)
     except WaitTimeout:
-        return
+        return Finding(passed=True, message=f"{within:g} quiet seconds", expected=expected, seen="nothing")
     kind = type(came.event).__name__
-    raise ExpectationError(
-        f"expected {within:g} quiet seconds, but there came {kind}: {came.event}",
-        expected=_reasoned(f"no {'event' if match is Event else wanted.describe()}", because),
+    return Finding(
+        passed=False,
+        message=f"expected {within:g} quiet seconds, but there came {kind}: {came.event}",
+        expected=expected,
         seen=around(journal.read(), came.position, {came.position: ">"}),
         hint="`match=` narrows what has to be quiet" if match is Event else _WHOLE,
+        at=came.position,
+    )
+
+
+async def assert_quiet(
+    journal: EventSource, within: float, match: Wanted = Event, *, because: str = ""
+) -> None:
+    """Assert that nothing comes from now on, for some seconds of the run's clock. See `check_quiet`.
+
+    Raises:
+        ExpectationError: if something comes; the message quotes it.
+        InvalidStateError: if the journal is closed, so that it could not come.
+        MatchError: if a condition cannot be evaluated, or can never match in this journal.
+    """
+    __tracebackhide__ = True
+    _demand(await check_quiet(journal, within, match, because=because))
+
+
+def _demand(finding: Finding) -> None:
+    __tracebackhide__ = True
+    if not finding:
+        raise ExpectationError(
+            finding.message, expected=finding.expected, seen=finding.seen, hint=finding.hint
+        )
+
+
+async def check_eventually(
+    journal: EventSource, match: Wanted, *, within: float = WITHIN, because: str = "", after: int = 0
+) -> Finding:
+    """An event is in the journal or comes in time. Arguments are those of `assert_eventually`.
+
+    Raises:
+        MatchError: if a condition cannot be evaluated, or can never match in this journal.
+    """
+    try:
+        record = await assert_eventually(journal, match, within=within, because=because, after=after)
+    except WaitTimeout as error:
+        return Finding(
+            passed=False, message=error.summary, expected=error.expected, seen=error.seen, hint=error.hint
+        )
+    return Finding(
+        passed=True,
+        message=f"it came at @{record.position}",
+        expected=_reasoned(journal.matcher(match).describe(), because),
+        seen=str(record.event),
+        at=record.position,
     )
 
 

@@ -12,6 +12,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from soundstage.errors import ScriptError
 from soundstage.journal import (
     AgentFinished,
@@ -47,6 +49,7 @@ from soundstage.journal import (
 )
 from soundstage.match import preview
 from soundstage.trace._cost import PRICES, cost_of
+from soundstage.trace._routes import routes_of
 from soundstage.trace._types import AgentRun, Step, ToolUse, TraceFields, shown
 
 NARROWEST: Final = 40
@@ -110,6 +113,7 @@ def _entries(trace: TraceFields) -> list[_Entry]:
     runs = {step.position: number for number, run in enumerate(trace.runs) for step in run.steps}
     asked = {id(use) for step in trace.steps for use in step.tools}
     loose = {use.asked_at: use for use in trace.tools if id(use) not in asked}
+    routes = dict(routes_of(trace))
     found = []
     for record in trace.records:
         place = record.position
@@ -117,8 +121,10 @@ def _entries(trace: TraceFields) -> list[_Entry]:
             found.append(_Entry(place, steps[place], runs.get(place)))
         elif place in loose:
             found.append(_Entry(place, loose[place]))
-        elif _matters(record.event):
-            found.append(_Entry(place, record))
+        elif place in routes or _matters(record.event):
+            found.append(
+                _Entry(place, msgspec.structs.replace(record, event=routes.get(place, record.event)))
+            )
     return found
 
 

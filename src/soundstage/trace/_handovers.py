@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 
 from soundstage.journal import Routed
+from soundstage.trace._routes import Route, routes_of
 from soundstage.trace._types import AgentRun, HandOver, TraceFields, shown
 
 
@@ -39,14 +40,14 @@ def _by_end(trace: TraceFields) -> dict[str, tuple[list[int], list[AgentRun]]]:
 
 def _routes_in_force(trace: TraceFields) -> dict[int, Routed]:
     """By position of a run: the latest decision of a router in its conversation."""
-    starts = {run.position: run.conversation for run in trace.runs}
     latest: dict[str, Routed] = {}
     found: dict[int, Routed] = {}
-    for record in trace.records:
-        if isinstance(record.event, Routed):
-            latest[record.event.conversation] = record.event
-        elif record.position in starts and starts[record.position] in latest:
-            found[record.position] = latest[starts[record.position]]
+    happened: list[Route | AgentRun] = [*routes_of(trace), *trace.runs]
+    for what in sorted(happened, key=lambda one: one.position):
+        if isinstance(what, Route):
+            latest[what.event.conversation] = what.event
+        elif what.conversation in latest:
+            found[what.position] = latest[what.conversation]
     return found
 
 

@@ -28,6 +28,7 @@ from soundstage.trace._cost import PRICES, Cost, Prices, cost_of
 from soundstage.trace._format import format_trace
 from soundstage.trace._handovers import handovers_of
 from soundstage.trace._normalise import normalise
+from soundstage.trace._routes import routes_of
 from soundstage.trace._select import select
 from soundstage.trace._types import HandOver, Step, TraceFields
 
@@ -80,8 +81,12 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def routes(self) -> tuple[Routed, ...]:
-        """The decisions of routers."""
-        return self._events(Routed)
+        """The decisions of routers: those in the journal, else those that agents' replies are.
+
+        An orchestrator of your own appends no `Routed`; a JSON object in its reply or in the arguments of a tool
+        that names agents of the trace (`agents`, `agent`, `next_agent` or `next`) is its decision.
+        """
+        return tuple(route.event for route in routes_of(self))
 
     @cached_property
     def phases(self) -> tuple[PhaseChanged, ...]:

@@ -92,7 +92,7 @@ class ConversationCoordinator:
         return found
 
     def say(self, conversation: str, message: str) -> None:
-        """Add the user's words, unless they are the last that the user has said: nobody hears them twice.
+        """Add the user's words, unless nobody has had a turn since the user said the same: that is one message.
 
         Raises:
             ConversationNotFoundError: for an unknown id.
@@ -100,8 +100,8 @@ class ConversationCoordinator:
         """
         turns = self.get(conversation).turns
         _need_words(message)
-        said = next((turn.text for turn in reversed(turns) if turn.role == "user"), None)
-        if message != said:
+        last = turns[-1] if turns else None
+        if last is None or last.role != "user" or last.text != message:
             self._hear(conversation, message)
 
     def _hear(self, conversation: str, message: str) -> None:

@@ -10,7 +10,8 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 
 from soundstage.agents.teams._errors import ReplyError
-from soundstage.agents.teams._json import distinct, objects_in, shown
+from soundstage.agents.teams._json import shown
+from soundstage.match import distinct, objects_in
 
 R = TypeVar("R")
 

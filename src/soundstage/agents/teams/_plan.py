@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from soundstage.agents.teams._errors import PlanError, PlanProblem
-from soundstage.agents.teams._json import distinct, objects_in
+from soundstage.match import distinct, objects_in
 
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):

@@ -113,7 +113,7 @@ class TurnRouter:
 
         Args:
             conversation: its id.
-            message: more words of the user; the same words as before are not repeated.
+            message: more words of the user; the same words as those that nobody has answered yet are one message.
             max_iterations: rounds of this run.
             on_agent_execution: called before each agent with its slug and the phase; may be asynchronous.
             on_phase_transition: called at each change of phase with the phase left and the one entered.

@@ -8,7 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.agents.teams._errors import AgentNotFoundError, RoutingError
-from soundstage.agents.teams._json import distinct, objects_in, shown
+from soundstage.agents.teams._json import shown
+from soundstage.match import distinct, objects_in
 
 END: Final = "END"
 FORM: Final = '{"agents": ["slug", ...], "phase": "...", "reason": "..."}'

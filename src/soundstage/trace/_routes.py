@@ -1,0 +1,79 @@
+"""The decisions of routers: those that a router announced, else those that an agent's replies are. Pure.
+
+A user's own orchestrator appends no `Routed`. What it decides is in its reply or in the arguments of a tool: a JSON
+object that names agents of the trace. A conversation with announced routes has those alone, so none counts twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from soundstage.journal import Routed
+from soundstage.match import distinct, objects_in
+from soundstage.trace._types import Step, TraceFields
+
+_NAMING: Final = ("agents", "agent", "next_agent", "next")
+_ENDS: Final = frozenset({"end", "__end__", "finish"})
+
+
+class Route(NamedTuple):
+    """A decision, and where in the journal it is."""
+
+    position: int
+    event: Routed
+
+
+def routes_of(trace: TraceFields) -> tuple[Route, ...]:
+    """The decisions in the order of the journal."""
+    announced = [Route(one.position, one.event) for one in trace.records if isinstance(one.event, Routed)]
+    told = {route.event.conversation for route in announced}
+    read = [route for route in _read(trace) if route.event.conversation not in told]
+    return tuple(sorted([*announced, *read], key=lambda route: route.position))
+
+
+def _read(trace: TraceFields) -> Iterator[Route]:
+    known = {name.casefold() for name in trace.agents}
+    rounds: Counter[str] = Counter()
+    for step in trace.steps:
+        found = _decision(step, known) if step.purpose == "main" and step.response is not None else None
+        if found is None:
+            continue
+        names, value = found
+        rounds[step.conversation] += 1
+        event = Routed(
+            agents=names,
+            phase=_text(value, "phase"),
+            reason=_text(value, "reason"),
+            conversation=step.conversation,
+            left=step.phase,
+            iteration=rounds[step.conversation],
+        )
+        yield Route(step.answered_at or step.position, event)
+
+
+def _decision(step: Step, known: set[str]) -> tuple[tuple[str, ...], dict[str, Any]] | None:
+    """The agents that a reply names as the next ones; none if two of its objects differ."""
+    objects = objects_in(step.text) if "{" in step.text else []
+    objects += [use.arguments for use in step.tools]
+    others = known - {step.agent.casefold()}
+    found = [(names, value) for value in distinct(objects) if (names := _names(value, others))]
+    return found[0] if len(found) == 1 else None
+
+
+def _names(value: dict[str, Any], others: set[str]) -> tuple[str, ...]:
+    """The agents in an object, if they are agents of the trace or the end; other lists of names are no decision."""
+    for key in _NAMING:
+        named = value.get(key)
+        names = [named] if isinstance(named, str) else named
+        if isinstance(names, list) and names and all(isinstance(name, str) for name in names):
+            folded = {name.strip().casefold() for name in names}
+            if folded <= others | _ENDS:
+                return tuple(name.strip() for name in names)
+    return ()
+
+
+def _text(value: dict[str, Any], key: str) -> str:
+    found = value.get(key)
+    return found.strip() if isinstance(found, str) else ""
