@@ -148,15 +148,6 @@ def test_every_check_has_an_assertion_with_the_same_arguments(name):
     assert assertion.__doc__.startswith("Assert")
 
 
-def test_there_is_no_assertion_without_a_check_but_those_that_wait():
-    without = [
-        name for name in api.__all__ if name.startswith("assert_") and f"check_{name[7:]}" not in CHECKS
-    ]
-    assert without == ["assert_eventually", "assert_quiet"]
-    assert all(inspect.iscoroutinefunction(getattr(api, name)) for name in without)
-    assert len(CHECKS) >= 14
-
-
 def test_an_expectation_that_fails_is_an_assertion_for_test_runners(routed):
     with pytest.raises(AssertionError, match=r"print\(trace.format\(\)\) shows the whole trace"):
         assert_model_requests(routed, 99)

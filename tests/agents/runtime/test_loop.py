@@ -19,7 +19,7 @@ from soundstage.agents.runtime import (
     tool,
 )
 from soundstage.clock import run
-from soundstage.errors import NoMatchError, ProviderError
+from soundstage.errors import NoMatchError
 from soundstage.journal import (
     AgentFinished,
     AgentStarted,
@@ -247,22 +247,6 @@ def test_a_tool_that_hangs_ends_with_the_task(work, script):
     assert stage.outcome.reason in ("timeout", "max_turns")
     assert stage.journal.read(type=AgentFinished)[0].time == 10.0
     assert len(stage.events(ToolReturned)) == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (TimeoutError("too slow"), "status 500: too slow"),
-        (ValueError(), "status 500: ValueError"),
-        (ProviderError("busy", status=529), "status 529: busy"),
-    ],
-    ids=repr,
-)
-@pytest.mark.parametrize("field", [True, False], ids=["error=", "alone"])
-def test_an_exception_in_a_script_is_a_failure_as_data(work, script, error, said, field):
-    outcome = work(says(script, {"error": error} if field else error)).outcome
-    assert not outcome.success
-    assert said in outcome.error
 
 
 def test_a_model_that_fails_is_a_failure_as_data(work, script):
