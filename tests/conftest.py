@@ -20,6 +20,9 @@ from parts import in_full_part
 
 settings.register_profile("soundstage", deadline=None, derandomize=True)  # the machine is shared; runs repeat
 settings.register_profile("fast", settings.get_profile("soundstage"), max_examples=20)
+settings.register_profile(
+    "fuzz", parent=settings.get_profile("soundstage"), max_examples=20_000, derandomize=False
+)
 settings.load_profile("soundstage")
 
 pytest_plugins = ["pytester"]

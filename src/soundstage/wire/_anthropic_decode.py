@@ -27,6 +27,7 @@ from soundstage.messages import (
     ToolDefinition,
     ToolResult,
 )
+from soundstage.wire._codec import parse_value
 from soundstage.wire._parts import estimate
 
 T = TypeVar("T")
@@ -64,10 +65,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _object(body: bytes) -> Block:
-    try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestRejected(f"The request body is not valid JSON: {error}") from None
+    value = parse_value(body, "The request body is not valid JSON:")
     return value if isinstance(value, dict) else _refuse("Input should be a valid dictionary")
 
 
@@ -219,7 +217,7 @@ def _tool(given: Any, where: str) -> ToolDefinition:
     tool = _checked(given, dict, where)
     kind = _optional(tool, "type", str, where) or "custom"
     if kind != "custom":
-        return ToolDefinition(name=str(tool.get("name", kind)), type=kind, schema=tool)
+        return ToolDefinition(name=_optional(tool, "name", str, where) or kind, type=kind, schema=tool)
     where += ".custom"
     schema = _field(tool, "input_schema", dict, where)
     if _field(schema, "type", str, f"{where}.input_schema") != "object":

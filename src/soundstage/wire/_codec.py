@@ -7,7 +7,7 @@ answer is `encode`, a streamed one the events of `encoder`; both get their id an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,6 +15,7 @@ from soundstage.errors import ProviderError, RequestRejected
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ModelResponse
 
 _decode_json = msgspec.json.Decoder().decode
+DEEPEST: Final = 256  # levels of a body; what is deeper could not be read back, inside the record of an event
 
 
 class Stamp(NamedTuple):
@@ -83,16 +84,46 @@ class Codec(Protocol):
         ...
 
 
+def parse_value(body: bytes, complaint: str) -> Any:
+    """The JSON value in a body.
+
+    Args:
+        body: what was posted.
+        complaint: what the provider says about a body that is none; the reason is added.
+
+    Raises:
+        RequestRejected: if it is none, or deeper than `DEEPEST`.
+    """
+    try:
+        value = _decode_json(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestRejected(f"{complaint} {error}") from None
+    if body.count(b"[") + body.count(b"{") > DEEPEST and _is_deep(value):
+        raise RequestRejected(f"{complaint} it is nested more than {DEEPEST} levels deep")
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEEPEST):
+        level = [
+            item
+            for holder in level
+            for item in (holder.values() if type(holder) is dict else holder)
+            if type(item) is dict or type(item) is list
+        ]
+        if not level:
+            return False
+    return True
+
+
 def parse(body: bytes) -> dict[str, Any]:
     """The JSON object in a body.
 
     Raises:
         RequestRejected: if it is none.
     """
-    try:
-        value = _decode_json(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestRejected(f"We could not parse the JSON body of your request: {error}") from None
+    value = parse_value(body, "We could not parse the JSON body of your request:")
     if not isinstance(value, dict):
         raise RequestRejected(f"The body of your request must be a JSON object, not {type(value).__name__}.")
     return value

@@ -30,6 +30,7 @@ from soundstage.messages import (
     ToolDefinition,
     ToolResult,
 )
+from soundstage.wire._codec import parse_value
 from soundstage.wire._parts import estimate
 
 Fields = dict[str, Any]
@@ -76,10 +77,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _object(body: bytes) -> Fields:
-    try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestRejected(f"Invalid JSON payload received. {error}") from None
+    value = parse_value(body, "Invalid JSON payload received.")
     if not isinstance(value, dict):
         _refuse("Invalid JSON payload received. Root element must be a message.")
     return _camel(value)

@@ -95,6 +95,39 @@ def required_text(given: dict[str, Any], name: str, where: str) -> str:
     return value
 
 
+def optional_text(given: dict[str, Any], name: str, where: str) -> str:
+    """The text under `name`; empty if there is none.
+
+    Raises:
+        RequestRejected: if it is not text.
+    """
+    return "" if given.get(name) is None else required_text(given, name, where)
+
+
+def optional_object(given: dict[str, Any], name: str, where: str) -> dict[str, Any]:
+    """The object under `name`; empty if there is none.
+
+    Raises:
+        RequestRejected: if it is another kind of value.
+    """
+    value = given.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise wrong_type(f"{where}.{name}", "an object", value)
+    return value or {}
+
+
+def flag(given: dict[str, Any], name: str) -> bool:
+    """The boolean under `name` of a request; False if there is none.
+
+    Raises:
+        RequestRejected: if it is another kind of value.
+    """
+    value = given.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise wrong_type(name, "a boolean", value)
+    return value or False
+
+
 def tool_result(call_id: str, content: Sequence[Part], name: str = "") -> ToolResult:
     """The result of a tool out of the parts of its message."""
     return ToolResult(

@@ -86,7 +86,7 @@ class OpenAIChat:
             model=model,
             messages=decoded,
             tools=_tools(given.get("tools")),
-            stream=given.get("stream") is True,
+            stream=_openai.flag(given, "stream"),
             format=self.name,
             settings={key: value for key, value in given.items() if key not in _KNOWN},
         )
@@ -254,7 +254,7 @@ def _tool_result(given: dict[str, Any], content: tuple[Part, ...], where: str) -
         name = _openai.required_text(given, "name", where)
         return _openai.tool_result(name, content, name)
     call_id = _openai.required_text(given, "tool_call_id", where)
-    return _openai.tool_result(call_id, content, given.get("name") or "")
+    return _openai.tool_result(call_id, content, _openai.optional_text(given, "name", where))
 
 
 def _decode_call(given: Any, where: str) -> ToolCall:
@@ -320,17 +320,18 @@ def _tools(given: Any) -> tuple[ToolDefinition, ...]:
 def _tool(where: str, given: Any) -> ToolDefinition:
     if not isinstance(given, dict):
         raise _openai.wrong_type(where, "an object", given)
-    kind = given.get("type", "function")
-    content = given.get(kind) if isinstance(kind, str) else None
+    kind = _openai.optional_text(given, "type", where) or "function"
+    content = _openai.optional_object(given, kind, where)
     if kind != "function":
-        name = content.get("name") if isinstance(content, dict) else None
-        return ToolDefinition(name=str(name or given.get("name", kind)), type=str(kind), schema=given)
-    if not isinstance(content, dict):
+        inside = f"{where}.{kind}"
+        name = _openai.optional_text(content, "name", inside) or _openai.optional_text(given, "name", where)
+        return ToolDefinition(name=name or kind, type=kind, schema=given)
+    if not content:
         raise _openai.missing(f"{where}.function")
     return ToolDefinition(
         name=_openai.required_text(content, "name", f"{where}.function"),
-        description=content.get("description") or "",
-        schema=content.get("parameters") or {},
+        description=_openai.optional_text(content, "description", f"{where}.function"),
+        schema=_openai.optional_object(content, "parameters", f"{where}.function"),
     )
 
 

@@ -77,7 +77,7 @@ def decode(body: bytes, parameters: Mapping[str, str]) -> ModelRequest:
         model=model,
         messages=(*_instructions(given.get("instructions")), *_merged(_input(given))),
         tools=_tools(given.get("tools")),
-        stream=given.get("stream") is True,
+        stream=_openai.flag(given, "stream"),
         format=NAME,
         settings={key: value for key, value in given.items() if key not in _KNOWN},
     )
@@ -266,7 +266,7 @@ def _custom_call(given: dict[str, Any], where: str) -> Message:
 
 
 def _call_output(given: dict[str, Any], where: str) -> Message:
-    name = given.get("name") or ""
+    name = _openai.optional_text(given, "name", where)
     call_id = "" if name and given.get("call_id") is None else _openai.required_text(given, "call_id", where)
     content = _content(given.get("output"), f"{where}.output", GIVEN)
     return Message(role="tool", parts=(_openai.tool_result(call_id, content, name),))
@@ -279,8 +279,7 @@ def _reasoning(given: dict[str, Any], where: str) -> Message:
     shown = _content(summary, f"{where}.summary", ("summary_text",))
     said = _content(given.get("content") or [], f"{where}.content", ("reasoning_text",))
     text = "\n\n".join(part.text for part in shown or said if isinstance(part, Text))
-    sealed = given.get("encrypted_content")
-    thinking = Thinking(text=text, signature=sealed if isinstance(sealed, str) else "")
+    thinking = Thinking(text=text, signature=_openai.optional_text(given, "encrypted_content", where))
     return Message(role="assistant", parts=(thinking,))
 
 
@@ -306,9 +305,10 @@ def _tool(given: Any, where: str) -> ToolDefinition:
     if not isinstance(given, dict):
         raise _openai.wrong_type(where, "an object", given)
     kind = _openai.required_text(given, "type", where)
-    description = given.get("description") or ""
+    description = _openai.optional_text(given, "description", where)
     if kind != "function":
-        name = str(given.get("name") or kind)
+        name = _openai.optional_text(given, "name", where) or kind
         return ToolDefinition(name=name, description=description, type=kind, schema=given)
     name = _openai.required_text(given, "name", where)
-    return ToolDefinition(name=name, description=description, schema=given.get("parameters") or {})
+    schema = _openai.optional_object(given, "parameters", where)
+    return ToolDefinition(name=name, description=description, schema=schema)
