@@ -78,6 +78,9 @@ def serve(
     token: Annotated[
         str, typer.Option(envvar="SOUNDSTAGE_TOKEN", help="API key that clients must send.")
     ] = "",
+    control_token: Annotated[
+        str, typer.Option(help="What tests must send to /_soundstage/. [default: a random one, printed]")
+    ] = "",
 ) -> None:
     """Serve a scripted model in the formats of OpenAI, Anthropic and Gemini.
 
@@ -97,6 +100,9 @@ def serve(
 
     Tests in any language ask it what happened, and change the script:
 
+    They send the header `x-soundstage-control: TOKEN` with the token that is printed (or given by `--control-token`);
+    the program under test must not know it.
+
     - `GET /_soundstage/journal?after=N&within=S` waits up to S seconds for what comes after record N
     - `GET /_soundstage/unused`, `POST /_soundstage/rules`, `POST /_soundstage/reset`
     """
@@ -108,7 +114,9 @@ def serve(
     chosen = {name: value for name, value in given.items() if value is not None}
     settings = load_settings(Path.cwd(), os.environ, chosen)
     kept = Path(settings.journal) if settings.journal else None
-    options = ServeOptions(script, settings.host, settings.port, kept, settings.strict, settings.seed, token)
+    options = ServeOptions(
+        script, settings.host, settings.port, kept, settings.strict, settings.seed, token, control_token
+    )
     run_server(options, say=_say, warn=_warn)
 
 

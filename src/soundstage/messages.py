@@ -322,13 +322,15 @@ class GarbledChunk(_Tagged, frozen=True, kw_only=True, tag="garbled"):
 class FinishChunk(_Tagged, frozen=True, kw_only=True, tag="finish"):
     """The last chunk: why the model stopped, what it used, which model it says it is.
 
-    `served_by` says where the reply comes from: a rule, a line of a tape, a provider.
+    `served_by` says where the reply comes from: a rule, a line of a tape, a provider. `stopped_by` is the stop sequence
+    of the request that ended it, if one did.
     """
 
     finish: FinishReason = "stop"
     usage: Usage = Usage()
     model: str = ""
     served_by: str = ""
+    stopped_by: str = ""
 
 
 ModelChunk = StartChunk | TextChunk | ThinkingChunk | ToolCallChunk | OpaqueChunk | GarbledChunk | FinishChunk
@@ -343,6 +345,7 @@ class ModelResponse(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_de
     model: str = ""
     headers: dict[str, str] = {}
     served_by: str = ""
+    stopped_by: str = ""
 
     @property
     def text(self) -> str:
@@ -399,6 +402,7 @@ def respond(chunks: Iterable[ModelChunk]) -> ModelResponse:
         model=finish.model or model,
         headers=headers,
         served_by=finish.served_by,
+        stopped_by=finish.stopped_by,
     )
 
 

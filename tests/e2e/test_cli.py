@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from soundstage.journal import ModelRequested, ModelResponded, RunFinished, RunStarted, read_journal
+from support.wires import controlling
 
 MODULE = (sys.executable, "-m", "soundstage.cli")
 CONSOLE = (str(Path(sys.executable).with_name("soundstage")),)
@@ -97,7 +98,13 @@ async def serving(folder, *arguments, **more):
         line = (await process.stdout.readline()).decode()
         assert line.startswith("serving http://127.0.0.1:"), (await process.stderr.read()).decode()
         running = Running(process, line)
-        async with httpx.AsyncClient(base_url=running.url, timeout=40, trust_env=False, verify=False) as http:
+        told = (await process.stdout.readline()).decode()
+        assert f"{running.url}/_soundstage/" in told
+        header, _, token = told.rpartition("`")[0].rpartition("`")[2].partition(": ")
+        hooks = {"request": [controlling({header: token})]}
+        async with httpx.AsyncClient(
+            base_url=running.url, timeout=40, trust_env=False, verify=False, event_hooks=hooks
+        ) as http:
             yield running, http
     finally:
         if process.returncode is None:

@@ -87,7 +87,10 @@ def environment(home):
     }
 
 
-async def ask_everything(url):
+CONTROL = {"x-soundstage-control": "the-tokens-of-tests"}
+
+
+async def ask_everything(url, control=None):
     """Every way in: plain and streamed, refused, not found, not allowed, asked for on the side."""
     headers = {"authorization": f"Bearer {IN_HEADER}", "x-api-key": IN_HEADER, "cookie": f"s={IN_HEADER}"}
     text = said((IN_ENVIRONMENT, IN_HEADER, SHAPED))
@@ -107,7 +110,7 @@ async def ask_everything(url):
                 assert (await http.post(path, json=body, headers=headers)).status_code == 200
         count = WIRES["anthropic"].body(text, "")
         assert (await http.post("/v1/messages/count_tokens", json=count, headers=headers)).status_code == 200
-        shown = await http.get("/_soundstage/journal", headers=headers)
+        shown = await http.get("/_soundstage/journal", headers=control or CONTROL)
         assert MARK in shown.text
         assert [form for secret in SECRETS for form in found(secret, shown.content)] == []
 
@@ -122,6 +125,7 @@ def test_serve_and_show_write_no_planted_key(tmp_path):
         process = await asyncio.create_subprocess_exec(
             *program,
             *("serve", "--script", "script.yaml", "--port", "0", "--journal", "run.jsonl"),
+            *("--control-token", *CONTROL.values()),
             cwd=folder,
             env=environment(folder),
             stdout=asyncio.subprocess.PIPE,
@@ -191,7 +195,7 @@ def test_a_host_writes_no_planted_key(tmp_path, monkeypatch):
             world.console.write_line(f"{answer.text}; you said {line}")
 
     async def body(host):
-        await ask_everything(host.server.url)
+        await ask_everything(host.server.url, host.server.control_headers)
         await host.console.send(said((IN_ENVIRONMENT, SHAPED)))
         await host.console.expect("hi there")
 

@@ -20,6 +20,7 @@ __all__ = [
     "WIRES",
     "Served",
     "Wire",
+    "controlling",
     "error_of",
     "events_of",
     "no_task_is_left",
@@ -221,11 +222,26 @@ async def serving(
     try:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
         async with httpx.AsyncClient(
-            base_url=server.url, timeout=WITHIN, trust_env=False, verify=False, limits=limits
+            base_url=server.url,
+            timeout=WITHIN,
+            trust_env=False,
+            verify=False,
+            limits=limits,
+            event_hooks={"request": [controlling(server.control_headers)]},
         ) as http:
             yield Served(server, journal, http)
     finally:
         await server.stop()
+
+
+def controlling(headers: dict[str, str]) -> Callable[[httpx.Request], Coroutine[Any, Any, None]]:
+    """Lets a client send `headers` to the control endpoints, as a test does, and nowhere else."""
+
+    async def add(request: httpx.Request) -> None:
+        if request.url.path.startswith("/_soundstage/"):
+            request.headers.update(headers)
+
+    return add
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

@@ -32,6 +32,7 @@ from soundstage.messages import (
 )
 from soundstage.wire._anthropic import AnthropicMessages
 from soundstage.wire._codec import Stamp
+from soundstage.wire._parts import SEAL
 
 CODEC = AnthropicMessages()
 STAMP = Stamp("a" * 24, 1_700_000_000)
@@ -142,9 +143,10 @@ def test_the_events_of_a_stream_follow_the_grammar():
     assert kinds == expected
 
 
-def test_a_stream_begins_without_usage_and_ends_with_all_of_it():
+def test_a_stream_begins_with_an_estimate_of_the_input_and_ends_with_all_of_the_usage():
     found = events(stream(*CHUNKS))
-    assert set(found[0]["message"]["usage"].values()) == {0}
+    usage = found[0]["message"]["usage"]
+    assert (usage["input_tokens"] > 0, usage["output_tokens"]) == (True, 0)
     assert found[0]["message"]["stop_reason"] is None
     assert found[-2] == {
         "type": "message_delta",
@@ -158,10 +160,15 @@ def test_a_stream_begins_without_usage_and_ends_with_all_of_it():
     }
 
 
-def test_thinking_without_a_seal_has_an_empty_one_and_no_delta_for_it():
+def test_thinking_without_a_seal_gets_ours_since_clients_must_send_one_back():
     found = events(stream(ThinkingChunk(index=0, text="hm"), FinishChunk()))
     assert found[2]["content_block"] == {"type": "thinking", "thinking": "", "signature": ""}
-    assert [event["type"] for event in found[3:5]] == ["content_block_delta", "content_block_stop"]
+    assert [event.get("delta", {}).get("type") for event in found[3:6]] == [
+        "thinking_delta",
+        "signature_delta",
+        None,
+    ]
+    assert found[4]["delta"]["signature"] == SEAL
 
 
 def test_blocks_that_we_do_not_interpret_go_out_whole():

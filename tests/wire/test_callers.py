@@ -60,22 +60,6 @@ def test_headers_say_who_asks(headers, expected):
 
 
 @pytest.mark.parametrize(
-    ("settings", "conversation"),
-    [
-        ({"conversation": "conv_1"}, "conv_1"),
-        ({"conversation": {"id": "conv_2"}}, "conv_2"),
-        ({"conversation": {"name": "x"}}, ""),
-        ({"conversation": 5}, ""),
-        ({}, ""),
-    ],
-)
-def test_the_responses_format_may_name_the_conversation(settings, conversation):
-    assert with_caller(request(settings=settings), {}).caller.conversation == conversation
-    named = with_caller(request(settings=settings), {"x-session-id": "s"})
-    assert named.caller.conversation == "s"
-
-
-@pytest.mark.parametrize(
     ("purpose", "made"),
     [
         ("probe", request(user("Hi"))),

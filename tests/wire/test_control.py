@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 
+import httpx
 import pytest
 
 from soundstage.clock import SystemClock
@@ -317,5 +318,58 @@ def test_what_the_endpoint_shows_holds_no_secret_and_is_valid():
             assert "to-see-here" not in answer.text
             assert "[redacted]" in answer.text
             assert records(answer)
+
+    run(main())
+
+
+# Who may ask
+
+
+@pytest.mark.parametrize("token", ["", "key"], ids=["open to clients", "with a token for clients"])
+def test_a_program_under_test_cannot_rewrite_its_script_or_read_the_journal(token):
+    """It has the address and perhaps the key of the model, and nothing more."""
+
+    async def main():
+        async with serving(script_with(("hello", "hi")), token=token) as served:
+            program = {"authorization": f"Bearer {token or 'x'}", "x-api-key": token}
+            async with httpx.AsyncClient(
+                base_url=served.server.url, trust_env=False, headers=program
+            ) as http:
+                for method, name in (
+                    ("GET", "journal"),
+                    ("GET", "unused"),
+                    ("POST", "rules"),
+                    ("POST", "reset"),
+                ):
+                    refused = await http.request(method, f"/_soundstage/{name}", content="rules: []")
+                    assert refused.status_code == 401
+                    assert "x-soundstage-control" in refused.json()["error"]
+                assert served.server.app.control_token not in refused.text
+            assert [event.format for event in served.events(RequestRefused)] == ["control"] * 4
+            unused = (await served.http.get("/_soundstage/unused")).json()["unused"]
+            assert len(unused) == 1
+
+    run(main())
+
+
+def test_a_web_page_is_refused_even_with_the_token():
+    async def main():
+        async with serving(Script()) as served:
+            page = {"origin": "http://example.com"}
+            assert (await served.http.get("/_soundstage/unused", headers=page)).status_code == 403
+
+    run(main())
+
+
+def test_the_token_may_be_chosen_and_is_never_in_the_journal():
+    async def main():
+        async with serving(Script(), control_token="chosen-by-the-test") as served:
+            bearer = {"authorization": "Bearer chosen-by-the-test", "x-soundstage-control": ""}
+            async with httpx.AsyncClient(base_url=served.server.url, trust_env=False, headers=bearer) as http:
+                assert (await http.get("/_soundstage/unused")).status_code == 200
+                await http.post("/v1/nothing", content="chosen-by-the-test")
+            shown = await served.http.get("/_soundstage/journal")
+            assert "RequestRefused" in shown.text
+            assert "chosen-by-the-test" not in shown.text
 
     run(main())

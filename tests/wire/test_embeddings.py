@@ -262,3 +262,15 @@ def test_a_faulty_gemini_request_is_refused(body, batch, message):
 
     assert message in caught.value.message
     assert caught.value.status == 400
+
+
+def test_no_request_makes_vectors_beyond_what_a_provider_has():
+    for model, most in (("m", 4096), ("text-embedding-3-large", 3072)):
+        with pytest.raises(RequestRejected, match=f"less than or equal to {most}"):
+            openai(model=model, input="x", dimensions=300_000_000)
+    with pytest.raises(RequestRejected, match="maximum request size is 300000 tokens"):
+        openai(input=["word " * 5_000] * 50)
+    with pytest.raises(RequestRejected, match="from 1 to 4096"):
+        decode_gemini(
+            b'{"content":{"parts":[{"text":"x"}]},"outputDimensionality":300000000}', "m", batch=False
+        )

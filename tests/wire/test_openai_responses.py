@@ -248,7 +248,6 @@ def test_an_answer_repeats_what_the_request_said():
     request = decode(
         **asked,
         tools=[FUNCTION, search],
-        conversation="conv_1",
         reasoning={"effort": "low"},
         text={"verbosity": "low"},
         service_tier="fast",
@@ -258,7 +257,6 @@ def test_an_answer_repeats_what_the_request_said():
 
     assert {name: body[name] for name in asked} == asked
     assert body["tools"] == [{**FUNCTION, "strict": None}, search]
-    assert body["conversation"] == {"id": "conv_1"}
     assert body["reasoning"] == {"effort": "low", "summary": None}
     assert body["text"] == {"format": {"type": "text"}, "verbosity": "low"}
     assert (body["service_tier"], body["top_p"]) == ("priority", 1.0)

@@ -60,7 +60,7 @@ def test_settings_keep_whatever_else_was_asked():
         "metadata": {"a": "b"},
         "previous_response_id": None,
         "text": {"format": {"type": "text"}},
-        "new": 1,
+        "truncation": "auto",
     }
 
     assert decode(**asked).settings == asked
@@ -327,7 +327,6 @@ def test_a_body_that_is_no_json_object_is_refused(raw):
 
 def test_an_empty_input_is_fine_when_something_earlier_goes_on():
     assert decode(input=[], previous_response_id="resp_1").messages == ()
-    assert decode(input="", conversation="conv_1").messages == ()
 
 
 def test_a_stored_prompt_stands_for_model_and_input():
@@ -337,7 +336,7 @@ def test_a_stored_prompt_stands_for_model_and_input():
 
 
 def test_calls_that_are_not_in_the_request_are_not_missed():
-    assert decode(input=[OUTPUT], conversation="conv_1").tool_results[0].text == "one"
+    assert decode(input=[OUTPUT], previous_response_id="resp_1").tool_results[0].text == "one"
     assert decode(input=[{"type": "item_reference", "id": "fc_1"}, OUTPUT]).tool_results[0].text == "one"
     assert decode(input=[{**OUTPUT, "call_id": None, "name": "look"}]).tool_results[0].name == "look"
 

@@ -26,6 +26,7 @@ class ServeOptions(NamedTuple):
     strict: bool = False
     seed: int = 0
     token: str = ""
+    control_token: str = ""
 
 
 def serve(options: ServeOptions, *, say: Callable[[str], None], warn: Callable[[str], None]) -> None:
@@ -33,7 +34,7 @@ def serve(options: ServeOptions, *, say: Callable[[str], None], warn: Callable[[
 
     Args:
         options: what to serve, and where.
-        say: gets one line, `serving URL`, once connections are accepted.
+        say: gets two lines once connections are accepted: `serving URL`, and the header for `/_soundstage/`.
         warn: gets remarks: rules that can never fire, at the end rules that were never used.
 
     Raises:
@@ -72,6 +73,7 @@ async def _serve(options: ServeOptions, model: ScriptedModel, say: Callable[[str
             host=options.host,
             port=options.port,
             token=options.token,
+            control_token=options.control_token,
             clock=clock,
             ids=IdSource(options.seed + 1),
         )
@@ -81,6 +83,10 @@ async def _serve(options: ServeOptions, model: ScriptedModel, say: Callable[[str
         )
         await server.start()
         say(f"serving {server.url}")
+        [(header, value)] = server.control_headers.items()
+        say(
+            f"for tests, not for the program under test: {server.url}/_soundstage/journal with `{header}: {value}`"
+        )
         await stop.wait()
         await server.stop()
         journal.append(RunFinished(), source="serve")

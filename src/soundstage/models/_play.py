@@ -52,17 +52,28 @@ def length_of(chunk: ModelChunk) -> int:
     return len(chunk.arguments) + len(chunk.name) if isinstance(chunk, ToolCallChunk) else 0
 
 
-def finish_chunk(reply: Reply, request: ModelRequest, made: Made, served_by: str) -> FinishChunk:
+def asked_tokens(request: ModelRequest) -> int:
+    """The estimate of what went in: the text of all messages."""
+    asked = 0
+    for message in request.messages:
+        for part in message.parts:
+            asked += len(getattr(part, "text", ""))
+    return tokens_in(asked)
+
+
+def finish_chunk(
+    reply: Reply, request: ModelRequest, made: Made, served_by: str, stopped_by: str = ""
+) -> FinishChunk:
     """The chunk that ends `reply`; a reply that gives no usage gets an estimate."""
     usage = reply.usage
     if usage is None:
-        asked = 0
-        for message in request.messages:
-            for part in message.parts:
-                asked += len(getattr(part, "text", ""))
-        usage = Usage(input_tokens=tokens_in(asked), output_tokens=made.output_tokens)
+        usage = Usage(input_tokens=asked_tokens(request), output_tokens=made.output_tokens)
     return FinishChunk(
-        finish=made.finish, usage=usage, model=reply.model or request.model, served_by=served_by
+        finish=made.finish,
+        usage=usage,
+        model=reply.model or request.model,
+        served_by=served_by,
+        stopped_by=stopped_by,
     )
 
 

@@ -20,6 +20,7 @@ from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models._conditions import Context, Facts
 from soundstage.models._identify import Identifier
 from soundstage.models._index import RuleIndex
+from soundstage.models._limits import limited
 from soundstage.models._loop import check_loop
 from soundstage.models._nearest import no_match
 from soundstage.models._offered import check_calls
@@ -185,7 +186,8 @@ class ScriptedModel:
         check_loop(request, reply, choice.served_by)
         check_calls(request, reply, choice.served_by)
         made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
-        return [*made.chunks, finish_chunk(reply, request, made, choice.served_by)]
+        made, stopped_by = limited(made, request.settings)
+        return [*made.chunks, finish_chunk(reply, request, made, choice.served_by, stopped_by)]
 
     def _whole(self, request: ModelRequest, choice: _Choice) -> list[ModelChunk] | None:
         """All chunks, if none has to be waited for."""

@@ -256,6 +256,7 @@ class HttpServer(Daemon):
         grace: seconds for requests in flight to be finished and read when the server stops.
         name: how messages call it.
         websocket: serves WebSocket connections; without it they are refused.
+        head_within: seconds in which a client has to send the head of a request.
 
     Raises:
         EnvironmentProblem: from `start`, if the port is in use.
@@ -271,8 +272,10 @@ class HttpServer(Daemon):
         grace: float = 5.0,
         name: str = "server",
         websocket: WebSocketHandler | None = None,
+        head_within: float = 30.0,
     ) -> None:
         super().__init__(name, journal)
+        self._head_within = head_within
         self._handler = handler
         self._websocket = websocket
         self._host = host
@@ -303,7 +306,7 @@ class HttpServer(Daemon):
         config = uvicorn.Config(
             self._app,
             interface="asgi3",
-            http="httptools",
+            http=functools.partial(_http_protocol(), head_within=self._head_within),  # type: ignore[arg-type]
             ws="none" if self._websocket is None else _pinging(),
             ws_per_message_deflate=False,
             ws_ping_interval=None,
@@ -420,6 +423,13 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from None
     sock.settimeout(0)
     return sock
+
+
+def _http_protocol() -> Any:
+    """The class that speaks HTTP; uvicorn is loaded when a server starts."""
+    from soundstage.net._http import HttpProtocol
+
+    return HttpProtocol
 
 
 def _pinging() -> Any:

@@ -28,6 +28,7 @@ from soundstage.messages import (
     ToolResult,
 )
 from soundstage.wire._codec import parse_value
+from soundstage.wire._fields import ANTHROPIC, check_limits
 from soundstage.wire._parts import estimate
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ Block = dict[str, Any]
 
 ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "system": "system"}
 ONLY_IN: Final[dict[str, Role]] = {"tool_use": "assistant", "tool_result": "user"}
+MOST_STOPS: Final = 8191
 _KNOWN: Final = frozenset({"model", "messages", "system", "tools", "stream"})
 _NAMES: Final[dict[type, str]] = {
     str: "string",
@@ -95,6 +97,7 @@ def _request(given: Block, format: str) -> ModelRequest:  # noqa: A002
     if not model:
         _refuse("model: String should have at least 1 character")
     messages = _messages(_field(given, "messages", list))
+    _check_fields(given)
     return ModelRequest(
         model=model,
         messages=(*_system(given.get("system")), *messages),
@@ -106,6 +109,17 @@ def _request(given: Block, format: str) -> ModelRequest:  # noqa: A002
         format=format,
         settings={key: value for key, value in given.items() if key not in _KNOWN},
     )
+
+
+def _check_fields(given: Block) -> None:
+    if given.get("thread") is not None:
+        raise RequestRejected(
+            "thread: Soundstage does not hold threads; send the full conversation without `thread`.",
+            code="thread_unsupported_request",
+        )
+    ANTHROPIC.check(given)
+    _optional(given, "stop_sequences", list)
+    check_limits(given, {}, "stop_sequences", MOST_STOPS, "{name}: Input should be {wanted}")
 
 
 def _system(given: Any) -> tuple[Message, ...]:

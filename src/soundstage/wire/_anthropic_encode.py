@@ -5,9 +5,8 @@ any number of `content_block_delta` and `content_block_stop`, then `message_delt
 usage, then `message_stop`. One block is open at a time, so a new block index closes the block before it.
 Source: the provider's reference for streamed messages and for errors.
 
-`message_start` says that no tokens were used: the model tells what it used only at its end, and whatever
-`message_delta` says then replaces it. An estimate would stay wherever the real count is zero, and would be
-charged to streams that break off.
+`message_start` estimates the tokens that went in, as scripted usage does; `message_delta` has the final numbers, and
+they replace the estimate. Thinking without a signature gets one of ours, since clients have to send one back.
 """
 
 from __future__ import annotations
@@ -33,9 +32,10 @@ from soundstage.messages import (
     ToolCallChunk,
     Usage,
 )
+from soundstage.models._play import asked_tokens
 from soundstage.wire import _sse
 from soundstage.wire._codec import Fault, Stamp
-from soundstage.wire._parts import BlockChunk, check_first
+from soundstage.wire._parts import SEAL, BlockChunk, check_first
 
 FINISH: Final[dict[FinishReason, str]] = {
     "stop": "end_turn",
@@ -57,20 +57,26 @@ ERRORS: Final = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+DETAILED: Final = ("thread_unsupported_request",)  # codes that clients look for
 _PING: Final = _sse.event("ping", {"type": "ping"})
 _STOP: Final = _sse.event("message_stop", {"type": "message_stop"})
 
 
 def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
     """A whole message."""
-    message = _message(response.model or request.model, stamp)
+    message = _message(response.model or request.model, stamp, response.usage)
     message["content"] = [_block(part) for part in response.parts]
-    message["stop_reason"] = FINISH[response.finish]
-    message["usage"] = _usage(response.usage)
-    return _sse.encode_json(message)
+    return _sse.encode_json(message | _stop(response))
 
 
-def _message(model: str, stamp: Stamp) -> dict[str, Any]:
+def _stop(finish: ModelResponse | FinishChunk) -> dict[str, Any]:
+    """Why the model stopped."""
+    if finish.stopped_by:
+        return {"stop_reason": "stop_sequence", "stop_sequence": finish.stopped_by}
+    return {"stop_reason": FINISH[finish.finish], "stop_sequence": None}
+
+
+def _message(model: str, stamp: Stamp, usage: Usage) -> dict[str, Any]:
     return {
         "id": f"msg_{stamp.id}",
         "type": "message",
@@ -79,7 +85,7 @@ def _message(model: str, stamp: Stamp) -> dict[str, Any]:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": _usage(Usage()),
+        "usage": _usage(usage),
     }
 
 
@@ -96,7 +102,7 @@ def _block(part: Part) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Thinking):
-        return {"type": "thinking", "thinking": part.text, "signature": part.signature}
+        return {"type": "thinking", "thinking": part.text, "signature": part.signature or SEAL}
     if isinstance(part, ToolCall):
         # Arguments that are no JSON object have no place here; their text shows what the model said.
         return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.raw or part.arguments}
@@ -113,12 +119,14 @@ class MessageEncoder:
     """Chunks as events. What all deltas of a block begin with is encoded once."""
 
     def __init__(self, request: ModelRequest, stamp: Stamp) -> None:
-        self._message = _message(request.model, stamp)
+        asked = Usage(input_tokens=asked_tokens(request))
+        self._message = _message(request.model, stamp, asked)
         self._stamp = stamp
         self._index = -1  # of the open block, as the chunks count
         self._number = -1  # of the open block, as the events count
         self._open = False
         self._signature = ""
+        self._unsealed = ""  # the seal of the open block, if it brings none
         self._delta = b""
 
     def begin(self) -> bytes:
@@ -145,6 +153,7 @@ class MessageEncoder:
         stopped = self._stop()
         self._index, self._open = chunk.index, True
         self._number += 1
+        self._unsealed = SEAL if isinstance(chunk, ThinkingChunk) else ""
         content, delta = _opening(chunk)
         self._delta = (
             b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{%s:'
@@ -158,7 +167,7 @@ class MessageEncoder:
         if not self._open:
             return b""
         self._open = False
-        seal, self._signature = self._signature, ""
+        seal, self._signature = self._signature or self._unsealed, ""
         delta = {"type": "signature_delta", "signature": seal}
         event = {"type": "content_block_delta", "index": self._number, "delta": delta}
         sealed = _sse.event("content_block_delta", event) if seal else b""
@@ -169,7 +178,7 @@ class MessageEncoder:
     def finish(self, finish: FinishChunk) -> bytes:
         event = {
             "type": "message_delta",
-            "delta": {"stop_reason": FINISH[finish.finish], "stop_sequence": None},
+            "delta": _stop(finish),
             "usage": _usage(finish.usage),
         }
         return self._stop() + _sse.event("message_delta", event) + _STOP
@@ -192,11 +201,10 @@ def _opening(chunk: BlockChunk) -> tuple[dict[str, Any], bytes]:
 
 def _error(error: ProviderError | RequestRejected, stamp: Stamp) -> dict[str, Any]:
     usual = ERRORS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
-    return {
-        "type": "error",
-        "error": {"type": error.kind or usual, "message": error.message},
-        "request_id": f"req_{stamp.id}",
-    }
+    shown: dict[str, Any] = {"type": error.kind or usual, "message": error.message}
+    if error.code in DETAILED:
+        shown["details"] = {"error_code": error.code}
+    return {"type": "error", "error": shown, "request_id": f"req_{stamp.id}"}
 
 
 def fault(error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:

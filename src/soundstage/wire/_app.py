@@ -12,6 +12,7 @@ Every one of them is in the journal.
 from __future__ import annotations
 
 import hmac
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 from urllib.parse import parse_qs
@@ -60,6 +61,7 @@ class WireApp:
         clock: whose time answers carry.
         ids: where ids come from.
         token: if given, what clients must send as API key or as `x-soundstage-token`.
+        control_token: what requests to `/_soundstage/` must bring; a random one unless given.
     """
 
     def __init__(
@@ -70,18 +72,21 @@ class WireApp:
         clock: Clock | None = None,
         ids: IdSource | None = None,
         token: str = "",
+        control_token: str = "",
     ) -> None:
         self.journal = journal
         self._clock = clock if clock is not None else running_clock()
         self._epoch = self._clock.wall().timestamp() - self._clock.now()  # Unix time of the clock's zero
         self._ids = ids if ids is not None else IdSource()
         self._token = token
-        if token:
-            journal.redactor.add(token)
+        self.control_token = control_token or secrets.token_urlsafe(24)
+        for secret in (token, self.control_token):
+            if secret:
+                journal.redactor.add(secret)
         scripted = scripted_in(model)
         identify = scripted.identify if scripted is not None else None
         self._model = JournaledModel(model, journal, source="wire", identify=identify)
-        self._control = Control(model, journal)
+        self._control = Control(model, journal, self.control_token)
         self._answered: dict[str, tuple[ModelRequest, ModelResponse]] = {}  # Responses that may be continued
         self._kinds: dict[str, Callable[[HttpRequest, Exchange, Found], Awaitable[None]]] = {
             "generate": self._generate,
@@ -100,11 +105,11 @@ class WireApp:
         if request.path == "/health":
             await exchange.reply(200, {"content-type": "application/json"}, b'{"status":"ok"}')
             return
-        if self._token and not self._authorized(request):
+        if request.path.startswith("/_soundstage/"):
+            await self._control.handle(request, exchange)
+        elif self._token and not self._authorized(request):
             wrong = RequestRejected("invalid x-api-key", status=401, code="invalid_api_key")
             await self._refuse(request, exchange, wrong, of_a_stranger=True)
-        elif request.path.startswith("/_soundstage/"):
-            await self._control.handle(request, exchange)
         else:
             await self._route(request, exchange)
 

@@ -1,7 +1,7 @@
 """Who asks, as far as the protocol says. Pure: headers and request in, request with its caller out.
 
 The order: our own headers first, then what real clients send. Claude Code names the session and the
-sub-agent in headers; other CLIs name a session or a thread; the Responses format may name a conversation.
+sub-agent in headers; other CLIs name a session or a thread.
 What no header says, the script's `agents` rules decide later.
 
 Side requests are told apart here too: requests that a client makes beside the agent's own steps. They are
@@ -88,7 +88,7 @@ def with_caller(request: ModelRequest, headers: dict[str, str]) -> ModelRequest:
     subagent = headers.get(_SUBAGENT)
     caller = Caller(
         agent=headers.get(AGENT_HEADER) or (_numbered(subagent) if subagent else ""),
-        conversation=_conversation(request, headers),
+        conversation=_conversation(headers),
         within=headers.get(WITHIN_HEADER, ""),
         parent=_parent(headers.get(_PARENT)) if subagent else "",
         phase=headers.get(PHASE_HEADER, ""),
@@ -118,12 +118,9 @@ def _purpose(request: ModelRequest, headers: Mapping[str, str]) -> str:
     return "main"
 
 
-def _conversation(request: ModelRequest, headers: Mapping[str, str]) -> str:
+def _conversation(headers: Mapping[str, str]) -> str:
     if not _NAMING.isdisjoint(headers):
         for name in _CONVERSATION_HEADERS:
             if named := headers.get(name):
                 return named
-    conversation = request.settings.get("conversation")
-    if isinstance(conversation, Mapping):
-        conversation = conversation.get("id")
-    return conversation if isinstance(conversation, str) else ""
+    return ""

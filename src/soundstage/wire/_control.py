@@ -6,23 +6,29 @@
 | `POST rules` (script in YAML or JSON)  | adds its rules: `{"added": 2}`                               |
 | `GET unused`                           | the rules that have not served yet                           |
 | `POST reset`                           | forgets conversations and what has been served               |
+
+Programs under test can reach the server, and must not rewrite their own script: each request brings a token that only
+the test knows, as `x-soundstage-control: TOKEN` or `Authorization: Bearer TOKEN`. It is another one than the token that
+clients of the model may need. A page in a browser is refused in any case (`Origin`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import math
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from soundstage.errors import ScriptError, ScriptLoadError, SoundstageError
-from soundstage.journal import Event, Journal, Noted, encode_record
+from soundstage.journal import Event, Journal, Noted, RequestRefused, encode_record
 from soundstage.models import Model, ScriptedModel, Wrapper, load_rules
 from soundstage.net import Exchange, HttpRequest
 from soundstage.wire._sse import encode_json
 
+HEADER: Final = "x-soundstage-control"
 JSON: Final = {"content-type": "application/json"}
 LINES: Final = {"content-type": "application/x-ndjson"}
 LONGEST_WAIT: Final = 60.0
@@ -38,8 +44,9 @@ def scripted_in(model: Model) -> ScriptedModel | None:
 class Control:
     """Handles requests under `/_soundstage/`."""
 
-    def __init__(self, model: Model, journal: Journal) -> None:
+    def __init__(self, model: Model, journal: Journal, token: str) -> None:
         self._model = model
+        self._token = token
         self._journal = journal
         self._polls: set[asyncio.Timeout] = set()
         self._table: dict[tuple[str, str], Callable[[HttpRequest, Exchange], Awaitable[None]]] = {
@@ -51,6 +58,13 @@ class Control:
 
     async def handle(self, request: HttpRequest, exchange: Exchange) -> None:
         """Answer one request; mistakes get status 400 with what was expected."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            status, message = refusal
+            refused = RequestRefused(format="control", path=request.path, status=status, message=message)
+            self._journal.append(refused, source="wire")
+            await _error(exchange, status, message)
+            return
         action = self._table.get((request.method, request.path.removeprefix("/_soundstage/")))
         if action is None:
             known = ", ".join(f"{method} /_soundstage/{name}" for method, name in self._table)
@@ -65,6 +79,19 @@ class Control:
             await action(request, exchange)
         except (SoundstageError, ValueError) as error:
             await _error(exchange, 400, str(error))
+
+    def _refusal(self, request: HttpRequest) -> tuple[int, str] | None:
+        """Status and words for a request that is not the test's."""
+        if "origin" in request.headers:
+            return 403, "web pages may not use these endpoints"
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        given = [request.headers.get(HEADER, ""), bearer.strip() if scheme.lower() == "bearer" else ""]
+        if any(hmac.compare_digest(value.encode(), self._token.encode()) for value in given):
+            return None
+        return 401, (
+            f"send the header `{HEADER}: TOKEN`; `soundstage serve` prints the token, "
+            "`ModelServer.control_headers` has it"
+        )
 
     async def _records(self, request: HttpRequest, exchange: Exchange) -> None:
         query = parse_qs(request.query, keep_blank_values=True)

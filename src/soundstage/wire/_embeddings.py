@@ -25,9 +25,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from soundstage.errors import RequestRejected
 from soundstage.wire import _openai
 from soundstage.wire._codec import parse
+from soundstage.wire._fields import EMBEDDINGS
 from soundstage.wire._parts import CHARACTERS_PER_TOKEN
 from soundstage.wire._sse import encode_json
 
@@ -36,6 +39,8 @@ GEMINI_DIMENSIONS: Final = 768
 DIMENSIONS: Final = {"text-embedding-3-large": 3072, "gemini-embedding-001": 3072}  # that differ from these
 LARGEST: Final = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072}
 FIXED: Final = ("text-embedding-ada-002",)  # models whose dimensions cannot be chosen
+MOST_DIMENSIONS: Final = 4096  # of models that we do not know
+MOST_TOKENS: Final = 300_000  # of one request
 MOST_INPUTS: Final = 2048
 MOST_IN_BATCH: Final = 100
 LONG_WORD: Final = 6  # letters from which on a word counts fully
@@ -93,6 +98,7 @@ def decode_openai(body: bytes) -> EmbeddingRequest:
         RequestRejected: as the provider would.
     """
     given = parse(body)
+    EMBEDDINGS.check(given)
     model = given.get("model")
     if not isinstance(model, str) or not model:
         raise RequestRejected("you must provide a model parameter")
@@ -101,6 +107,11 @@ def decode_openai(body: bytes) -> EmbeddingRequest:
     if encoding not in ("float", "base64"):
         raise _openai.not_one_of(encoding, ("float", "base64"), "encoding_format")
     texts, tokens = _openai_texts(given.get("input"))
+    if tokens > MOST_TOKENS:
+        raise RequestRejected(
+            f"Invalid 'input': maximum request size is {MOST_TOKENS} tokens per request.",
+            code="max_tokens_per_request",
+        )
     inputs = tuple(Input(text, dimensions) for text in texts)
     return EmbeddingRequest(model, inputs, tokens, base64=encoding == "base64")
 
@@ -119,7 +130,7 @@ def _openai_dimensions(model: str, given: Any) -> int:
             param="dimensions",
             code="integer_below_min_value",
         )
-    most = LARGEST.get(model, given)
+    most = LARGEST.get(model, MOST_DIMENSIONS)
     if given > most:
         raise RequestRejected(
             f"Invalid value for 'dimensions' = {given}. Must be less than or equal to {most}."
@@ -175,9 +186,12 @@ def encode_openai(request: EmbeddingRequest) -> bytes:
     return encode_json({"object": "list", "data": data, "model": request.model, "usage": usage})
 
 
-def _number_list(item: Input, *, as_base64: bool) -> list[float] | str:
+def _number_list(item: Input, *, as_base64: bool) -> msgspec.Raw | str:
+    """A vector as text: as numbers it would take ten times the room."""
     vector = embed(*item)
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode() if as_base64 else vector
+    if as_base64:
+        return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+    return msgspec.Raw(encode_json(vector))
 
 
 def decode_gemini(body: bytes, model: str, *, batch: bool) -> EmbeddingRequest:
@@ -214,8 +228,9 @@ def _gemini_input(given: Any, model: str) -> Input:
     chosen = given.get("outputDimensionality") or (
         config.get("outputDimensionality") if isinstance(config, dict) else None
     )
-    if chosen is not None and (type(chosen) is not int or chosen < 1):
-        raise RequestRejected("* EmbedContentRequest.output_dimensionality: must be a positive integer\n")
+    most = DIMENSIONS.get(model, MOST_DIMENSIONS)
+    if chosen is not None and (type(chosen) is not int or not 1 <= chosen <= most):
+        raise RequestRejected(f"* EmbedContentRequest.output_dimensionality: must be from 1 to {most}\n")
     return Input("\n".join(map(_gemini_text, parts)), chosen or DIMENSIONS.get(model, GEMINI_DIMENSIONS))
 
 
@@ -229,5 +244,5 @@ def _gemini_text(part: Any) -> str:
 
 def encode_gemini(request: EmbeddingRequest, *, batch: bool) -> bytes:
     """The answer in Gemini's format."""
-    embeddings = [{"values": embed(*item)} for item in request.inputs]
+    embeddings = [{"values": _number_list(item, as_base64=False)} for item in request.inputs]
     return encode_json({"embeddings": embeddings} if batch else {"embedding": embeddings[0]})

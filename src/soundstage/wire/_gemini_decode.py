@@ -31,13 +31,16 @@ from soundstage.messages import (
     ToolResult,
 )
 from soundstage.wire._codec import parse_value
+from soundstage.wire._fields import GEMINI, GENERATION, check_limits
 from soundstage.wire._parts import estimate
 
 Fields = dict[str, Any]
 
 ROLES: Final[dict[str, Role]] = {"user": "user", "model": "assistant", "function": "tool"}
-_KNOWN: Final = frozenset({"model", "contents", "systemInstruction", "tools"})
+_KNOWN: Final = frozenset({"contents", "systemInstruction", "tools"})
 _ABOUT_A_PART: Final = frozenset({"thought", "thoughtSignature", "mediaResolution", "mediaProcessing"})
+MOST_STOPS: Final = 5
+_WRONG_LIMIT: Final = "* GenerateContentRequest.generation_config.{name}: must be {wanted}\n"
 _STRING: Final = "TYPE_STRING"
 _STRUCT: Final = "type.googleapis.com/google.protobuf.Struct"
 _MESSAGE: Final = "type.googleapis.com/google.ai.generativelanguage.v1beta."
@@ -50,6 +53,7 @@ def decode(body: bytes, parameters: Mapping[str, str], format: str) -> ModelRequ
     if not model:
         _refuse("* GenerateContentRequest.model: unexpected model name format\n")
     given = _object(body)
+    _check_fields(given)
     settings = {key: value for key, value in given.items() if key not in _KNOWN}
     if "alt" in parameters:
         settings["alt"] = parameters["alt"]
@@ -61,6 +65,16 @@ def decode(body: bytes, parameters: Mapping[str, str], format: str) -> ModelRequ
         format=format,
         settings=settings,
     )
+
+
+def _check_fields(given: Fields) -> None:
+    GEMINI.check(given)
+    if "generationConfig" not in given:
+        return
+    config = _fields(given["generationConfig"], "generation_config", "GenerationConfig")
+    given["generationConfig"] = config
+    GENERATION.check(config, "generation_config.")
+    check_limits(config, {"maxOutputTokens": 1}, "stopSequences", MOST_STOPS, _WRONG_LIMIT)
 
 
 def count(body: bytes) -> int:

@@ -35,7 +35,7 @@ from soundstage.messages import (
     Usage,
     decode_arguments,
 )
-from soundstage.wire import _openai, _sse
+from soundstage.wire import _fields, _openai, _sse
 from soundstage.wire._codec import Encoder, Fault, Stamp, parse
 
 ROLES: Final[dict[str, Role]] = {
@@ -61,6 +61,9 @@ _CALL_KEYS: Final = {
 }  # by whether a tool is custom
 
 
+USAGE: Final = (("stream_options", "include_usage"), ("usage", "include"))  # the second is OpenRouter's
+
+
 class OpenAIChat:
     """The codec of the chat format."""
 
@@ -80,6 +83,8 @@ class OpenAIChat:
             raise _openai.wrong_type("messages", "an array of objects", messages)
         if not messages:
             raise _empty("messages")
+        _fields.CHAT.check(given)
+        _fields.check_limits(given, {"max_tokens": 1, "max_completion_tokens": 1}, "stop", 4)
         decoded = tuple([_message(number, message) for number, message in enumerate(messages)])
         _check_tool_order(decoded)
         return ModelRequest(
@@ -128,8 +133,7 @@ class _ChatEncoder:
             "system_fingerprint": "fp_soundstage",
         }
         self._head = b"data: " + _sse.encode_json(head)[:-1]
-        options = request.settings.get("stream_options")
-        self._with_usage = isinstance(options, dict) and options.get("include_usage") is True
+        self._with_usage = any(_asks(request, *where) for where in USAGE)
         self._custom = _openai.custom_tools(request.tools)
         self._calls: dict[int, tuple[int, bool]] = {}  # block index -> index of the tool call, whether custom
         self._before = self._head + b',"choices":[{"index":0,"delta":'
@@ -333,6 +337,11 @@ def _tool(where: str, given: Any) -> ToolDefinition:
         description=_openai.optional_text(content, "description", f"{where}.function"),
         schema=_openai.optional_object(content, "parameters", f"{where}.function"),
     )
+
+
+def _asks(request: ModelRequest, name: str, option: str) -> bool:
+    given = request.settings.get(name)
+    return isinstance(given, dict) and given.get(option) is True
 
 
 def _opaque_fields(part: Opaque | OpaqueChunk) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from soundstage.messages import (
     system,
     user,
 )
-from soundstage.wire import _openai
+from soundstage.wire import _fields, _openai
 from soundstage.wire._codec import parse
 
 NAME: Final = "openai-responses"
@@ -60,8 +60,7 @@ MOVED: Final = {  # parameter of the chat format -> where it is here
     "reasoning_effort": "reasoning.effort",
     "max_completion_tokens": "max_output_tokens",
 }
-UNKNOWN: Final = ("max_tokens", "n", "stop", "seed", "logprobs", "logit_bias", "functions", "function_call")
-EARLIER: Final = ("previous_response_id", "conversation")  # where calls may be that this request answers
+LOGPROBS: Final = "message.output_text.logprobs"
 REFERENCES: Final = ("item_reference", "compaction")  # items that stand for others, which we do not see
 _KNOWN: Final = frozenset({"model", "input", "tools", "stream"})
 
@@ -81,7 +80,7 @@ def decode(body: bytes, parameters: Mapping[str, str]) -> ModelRequest:
         format=NAME,
         settings={key: value for key, value in given.items() if key not in _KNOWN},
     )
-    if not any(given.get(name) for name in EARLIER):
+    if not given.get("previous_response_id"):  # otherwise the calls may be there
         check_calls(request)
     return request
 
@@ -156,9 +155,13 @@ def _check_parameters(given: dict[str, Any]) -> None:
                 "information: https://platform.openai.com/docs/api-reference/responses/create.",
                 code="unsupported_parameter",
             )
-    for name in UNKNOWN:
-        if name in given:
-            raise RequestRejected(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    _fields.RESPONSES.check(given)
+    _fields.check_limits(given, {"max_output_tokens": 16}, "", 0)
+    include = given.get("include")
+    if include is not None and not isinstance(include, list):
+        raise _openai.wrong_type("include", "an array", include)
+    if LOGPROBS in (include or ()):
+        raise _fields.unserved("include", LOGPROBS)
     text = given.get("text")
     layout = text.get("format") if isinstance(text, dict) else None
     if isinstance(layout, dict) and layout.get("type") == "json_schema":
@@ -176,7 +179,7 @@ def _instructions(given: Any) -> tuple[Message, ...]:
 def _input(given: dict[str, Any]) -> list[Message]:
     value = given.get("input", "")
     if value in ("", []):
-        if any(given.get(name) for name in (*EARLIER, "prompt")):
+        if given.get("previous_response_id") or given.get("prompt"):
             return []
         raise RequestRejected(
             "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation' must be provided.",

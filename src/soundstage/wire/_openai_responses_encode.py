@@ -26,6 +26,7 @@ from soundstage.messages import (
 )
 from soundstage.wire import _openai
 from soundstage.wire._codec import Stamp
+from soundstage.wire._parts import SEAL
 from soundstage.wire._sse import encode_json
 
 STATUS: Final[dict[FinishReason, str]] = {
@@ -39,6 +40,7 @@ STATUS: Final[dict[FinishReason, str]] = {
 REASONS: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 FAILED: Final = {"code": "server_error", "message": "The model stopped with an error."}
 TIERS: Final = {"fast": "priority", "priority": "priority", "flex": "flex"}  # asked -> served
+SEALED: Final = "reasoning.encrypted_content"
 ECHOED: Final[dict[str, Any]] = {  # what the response repeats of the request, and its default
     "background": False,
     "instructions": None,
@@ -157,7 +159,9 @@ def whole(part: Opaque | OpaqueChunk | ToolResult) -> dict[str, Any]:
     return {"type": part.type, **data}
 
 
-def _encode_part(part: Part, number: int, stamp: Stamp, custom: frozenset[str], status: str) -> bytes:
+def _encode_part(
+    part: Part, number: int, stamp: Stamp, custom: frozenset[str], status: str, seal: str
+) -> bytes:
     """The item for one part of a complete reply."""
     if isinstance(part, Opaque | ToolResult):
         return encode_json(whole(part))
@@ -167,8 +171,13 @@ def _encode_part(part: Part, number: int, stamp: Stamp, custom: frozenset[str], 
     else:
         item = Item("message" if isinstance(part, Text) else "reasoning", number, stamp)
         item.pieces.append(part.text)
-        item.signature = part.signature if isinstance(part, Thinking) else ""
+        item.signature = part.signature or seal if isinstance(part, Thinking) else ""
     return encode_json(item.finished(status))
+
+
+def seal_of(request: ModelRequest) -> str:
+    """What reasoning without a signature gets for one, if the request asks for it."""
+    return SEAL if SEALED in (request.settings.get("include") or ()) else ""
 
 
 def last_status(status: str) -> str:
@@ -226,10 +235,11 @@ class Answer:
 def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
     """See `Codec.encode`."""
     custom = _openai.custom_tools(request.tools)
+    seal = seal_of(request)
     last = len(response.parts) - 1
     ending = last_status(STATUS[response.finish])
     items = [
-        _encode_part(part, number, stamp, custom, ending if number == last else "completed")
+        _encode_part(part, number, stamp, custom, ending if number == last else "completed", seal)
         for number, part in enumerate(response.parts)
     ]
     return Answer(request, stamp).finished(response, items)
@@ -244,9 +254,6 @@ def _echo(request: ModelRequest) -> dict[str, Any]:
     echo["text"] = {"format": {"type": "text"}, "verbosity": "medium"} | _given(settings, "text")
     echo["reasoning"] = {"effort": None, "summary": None} | _given(settings, "reasoning")
     echo["service_tier"] = TIERS.get(str(settings.get("service_tier")), "default")
-    conversation = settings.get("conversation")
-    if conversation:
-        echo["conversation"] = conversation if isinstance(conversation, dict) else {"id": conversation}
     if settings.get("prompt"):
         echo["prompt"] = settings["prompt"]
     return echo

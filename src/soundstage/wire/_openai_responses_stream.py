@@ -29,7 +29,15 @@ from soundstage.messages import (
 )
 from soundstage.wire import _openai
 from soundstage.wire._codec import Stamp
-from soundstage.wire._openai_responses_encode import STATUS, Answer, Item, call_kind, last_status, whole
+from soundstage.wire._openai_responses_encode import (
+    STATUS,
+    Answer,
+    Item,
+    call_kind,
+    last_status,
+    seal_of,
+    whole,
+)
 from soundstage.wire._parts import BlockChunk, check_first
 from soundstage.wire._sse import encode_json
 
@@ -43,6 +51,7 @@ class ResponsesEncoder:
         self._stamp = stamp
         self._answer = Answer(request, stamp)
         self._custom = _openai.custom_tools(request.tools)
+        self._seal = seal_of(request)
         self._events = 0
         self._items: list[bytes] = []  # the finished ones
         self._item: Item | None = None  # the open one, of the block with number `_block`
@@ -119,6 +128,7 @@ class ResponsesEncoder:
         item, self._item = self._item, None
         if item is None:
             return b""
+        item.signature = item.signature or self._seal
         finished = encode_json(item.finished(status))
         self._items.append(finished)
         done = {"output_index": item.number, "item": msgspec.Raw(finished)}

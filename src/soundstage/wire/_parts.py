@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
 from typing import Final
 
@@ -9,6 +10,8 @@ from soundstage.errors import InvalidStateError
 from soundstage.messages import Message, OpaqueChunk, TextChunk, ThinkingChunk, ToolCallChunk
 
 CHARACTERS_PER_TOKEN: Final = 4
+SEAL: Final = base64.b64encode(b"thinking of soundstage").decode()
+"""The signature of thinking that has none of its own: clients send it back, and providers refuse thinking without."""
 
 BlockChunk = TextChunk | ThinkingChunk | ToolCallChunk | OpaqueChunk
 

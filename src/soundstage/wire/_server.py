@@ -11,6 +11,7 @@ from soundstage.journal import Journal
 from soundstage.models import Model
 from soundstage.net import LOOPBACK, HttpServer
 from soundstage.wire._app import WireApp
+from soundstage.wire._control import HEADER
 from soundstage.wire._stand_ins import stand_ins
 
 
@@ -23,6 +24,8 @@ class ModelServer(HttpServer):
         host: loopback unless given; any other address needs a token.
         port: 0 picks a free one.
         token: what clients must send as their API key.
+        control_token: what a test must send to `/_soundstage/`, which programs under test must not know; a random one
+            unless given.
         clock: whose time answers carry.
         ids: where ids come from.
 
@@ -46,6 +49,7 @@ class ModelServer(HttpServer):
         host: str = LOOPBACK,
         port: int = 0,
         token: str = "",
+        control_token: str = "",
         clock: Clock | None = None,
         ids: IdSource | None = None,
     ) -> None:
@@ -56,12 +60,17 @@ class ModelServer(HttpServer):
                 hint=f"use --host {LOOPBACK}, or add --token SECRET",
             )
         self.model = model
-        self.app = WireApp(model, journal, clock=clock, ids=ids, token=token)
+        self.app = WireApp(model, journal, clock=clock, ids=ids, token=token, control_token=control_token)
         super().__init__(self.app.handle, journal, host=host, port=port, name="model-server")
 
     async def _stop(self) -> None:
         self.app.close()
         await super()._stop()
+
+    @property
+    def control_headers(self) -> dict[str, str]:
+        """What a request to `/_soundstage/` needs: read the journal, add rules, reset the script."""
+        return {HEADER: self.app.control_token}
 
     @property
     def openai_url(self) -> str:

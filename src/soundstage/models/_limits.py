@@ -1,0 +1,102 @@
+"""The limits that a request sets on an answer: how many tokens it may have, and texts at which it ends.
+
+Tokens are counted as scripted usage is: four characters each, rounded up, thinking and calls of tools included. A
+stop sequence is looked for in text alone, and is no part of the answer. Each provider has names of its own for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from soundstage.messages import FinishReason, ModelChunk, OpaqueChunk, TextChunk, ThinkingChunk, ToolCallChunk
+from soundstage.models._play import CHARACTERS_PER_TOKEN, Made, length_of, tokens_in
+
+TOKENS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
+STOPS: Final = ("stop", "stop_sequences", "stopSequences")
+INNER: Final = "generationConfig"  # where Gemini has both
+
+
+class Limited(NamedTuple):
+    """A reply as far as a request lets it go. `stopped_by` is the stop sequence that ended it."""
+
+    made: Made
+    stopped_by: str = ""
+
+
+def limited(made: Made, settings: Mapping[str, Any]) -> Limited:
+    """`made`, cut off where the limits in `settings` end it."""
+    if not settings:
+        return Limited(made)
+    inner = settings.get(INNER)
+    if isinstance(inner, Mapping):
+        settings = inner
+    most = _most(settings)
+    stops = _stops(settings)
+    chunks, stopped_by = _until(made.chunks, stops) if stops else (made.chunks, "")
+    if most is not None and tokens_in(sum(map(length_of, chunks))) > most:
+        return Limited(_made(_within(chunks, most * CHARACTERS_PER_TOKEN), "length"))
+    return Limited(_made(chunks, "stop"), stopped_by) if stopped_by else Limited(made)
+
+
+def _made(chunks: list[ModelChunk], finish: FinishReason) -> Made:
+    return Made(chunks, finish, tokens_in(sum(map(length_of, chunks))))
+
+
+def _most(settings: Mapping[str, Any]) -> int | None:
+    given = [settings[name] for name in TOKENS if isinstance(settings.get(name), int)]
+    return min(given) if given else None
+
+
+def _stops(settings: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for name in STOPS:
+        value = settings.get(name)
+        found.extend([value] if isinstance(value, str) else value if isinstance(value, list) else ())
+    return [stop for stop in found if isinstance(stop, str) and stop]
+
+
+def _until(chunks: Sequence[ModelChunk], stops: list[str]) -> tuple[list[ModelChunk], str]:
+    """The chunks before the first stop sequence, which may begin in one piece of a text and end in another."""
+    texts: dict[int, str] = {}
+    for chunk in chunks:
+        if isinstance(chunk, TextChunk):
+            texts[chunk.index] = texts.get(chunk.index, "") + chunk.text
+    for index in sorted(texts):
+        found = [(place, stop) for stop in stops if (place := texts[index].find(stop)) >= 0]
+        if found:
+            place, stop = min(found)
+            return list(_before(chunks, index, place)), stop
+    return list(chunks), ""
+
+
+def _before(chunks: Iterable[ModelChunk], index: int, place: int) -> Iterable[ModelChunk]:
+    for chunk in chunks:
+        if not isinstance(chunk, TextChunk) or chunk.index != index:
+            if getattr(chunk, "index", -1) < index:
+                yield chunk
+            continue
+        if place > 0:
+            yield msgspec.structs.replace(chunk, text=chunk.text[:place])
+        place -= len(chunk.text)
+
+
+def _within(chunks: Iterable[ModelChunk], left: int) -> list[ModelChunk]:
+    """The chunks up to a number of characters. A call of which not even the name fits is left out."""
+    found: list[ModelChunk] = []
+    for chunk in chunks:
+        if isinstance(chunk, TextChunk | ThinkingChunk | ToolCallChunk | OpaqueChunk) and left <= 0:
+            break
+        if isinstance(chunk, ToolCallChunk):
+            left -= len(chunk.name)
+            if left < 0:
+                break
+            chunk = msgspec.structs.replace(chunk, arguments=chunk.arguments[:left])  # noqa: PLW2901
+            left -= len(chunk.arguments)
+        elif isinstance(chunk, TextChunk | ThinkingChunk):
+            chunk = msgspec.structs.replace(chunk, text=chunk.text[:left])  # noqa: PLW2901
+            left -= len(chunk.text)
+        found.append(chunk)
+    return found
