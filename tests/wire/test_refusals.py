@@ -161,3 +161,30 @@ def test_a_head_request_to_nowhere_is_a_404_without_a_body():
             assert (answer.status_code, answer.content) == (404, b"")
 
     run(main())
+
+
+def test_an_unknown_path_says_that_soundstage_does_not_serve_it_and_a_websocket_that_there_is_none():
+    """codex asks for a WebSocket first, and falls back to POST at once when it is told 426."""
+
+    async def main():
+        async with serving(Script()) as served:
+            missing = await served.http.get("/v1/files")
+            assert missing.status_code == 404
+            assert "Soundstage does not serve it" in missing.json()["error"]["message"]
+            upgrade = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+            for path in ("/v1/responses", "/openai/v1/responses"):
+                told = await served.http.get(path, headers=upgrade)
+                assert told.status_code == 426
+                assert "use POST" in error_of(WIRES["openai-responses"], told)[1]
+
+    run(main())
+
+
+def test_a_deployment_names_the_model_of_embeddings():
+    async def main():
+        async with serving(Script()) as served:
+            path = "/openai/deployments/text-embedding-3-large/embeddings"
+            answer = (await served.http.post(path, json={"input": "x"})).json()
+            assert (answer["model"], len(answer["data"][0]["embedding"])) == ("text-embedding-3-large", 3072)
+
+    run(main())

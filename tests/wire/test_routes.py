@@ -138,3 +138,33 @@ def test_an_unknown_path_gets_the_shape_of_the_nearest_provider(path, name):
 
 def test_every_route_leads_to_a_codec():
     assert {route.format for route in ROUTES} == set(CODECS)
+
+
+PREFIXED = [  # the paths that gateways, clouds and compatible servers have
+    ("POST", "/openai/v1/chat/completions", "openai-chat", "generate"),
+    ("POST", "/api/v1/chat/completions", "openai-chat", "generate"),
+    ("POST", "/v1beta/openai/chat/completions", "openai-chat", "generate"),
+    ("POST", "/openai/responses", "openai-responses", "generate"),
+    ("POST", "/openai/v1/responses", "openai-responses", "generate"),
+    ("POST", "/api/v1/embeddings", "openai-chat", "embed"),
+    ("POST", "/openai/deployments/my-model/embeddings", "openai-chat", "embed"),
+    ("POST", "/anthropic/v1/messages", "anthropic", "generate"),
+    ("POST", "/anthropic/v1/messages/count_tokens", "anthropic", "count"),
+    ("GET", "/anthropic/v1/models", "anthropic", "models"),
+    ("GET", "/v1beta/openai/models", "openai-chat", "models"),
+    (
+        "POST",
+        "/v1/projects/p/locations/us/publishers/google/models/gemini-2.5-pro:generateContent",
+        "gemini",
+        "generate",
+    ),
+    ("POST", "/v1beta1/publishers/google/models/gemini-2.5-pro:streamGenerateContent", "gemini", "generate"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "name", "kind"), PREFIXED)
+def test_the_paths_of_gateways_and_clouds_are_served(method, path, name, kind):
+    found = find_route(method, path, "")
+    assert (found.format, found.kind) == (name, kind)
+    if "my-model" in path or "gemini-2.5-pro" in path:
+        assert found.parameters["model"] in ("my-model", "gemini-2.5-pro")

@@ -126,6 +126,7 @@ def decode(signal: Signal, body: bytes, kind: str) -> Any:
         RecursionError,
         TypeError,
         AttributeError,
+        SystemError,  # of Protobuf's C code, for a name that holds half a surrogate pair
     ) as error:
         why = str(error).partition("\n")[0][:200]
         raise Refusal(400, f"the body is not an export request for {signal.name}: {why}") from None

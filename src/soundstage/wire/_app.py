@@ -122,8 +122,7 @@ class WireApp:
     async def _route(self, request: HttpRequest, exchange: Exchange) -> None:
         found = find_route(request.method, request.path, request.query, request.headers)
         if found is None:
-            missing = RequestRejected(f"Unknown request URL: {request.method} {request.path}.", status=404)
-            await self._refuse(request, exchange, missing)
+            await self._refuse(request, exchange, _not_served(request))
             return
         try:
             if request.too_large:
@@ -278,6 +277,15 @@ class WireApp:
                 await exchange.begin(200, events.headers)
             exchange.write(data)
         return chunks
+
+
+def _not_served(request: HttpRequest) -> RequestRejected:
+    """What is said about a path that no route knows, and to a client that would rather have a WebSocket."""
+    if "websocket" in request.headers.get("upgrade", "").lower():
+        return RequestRejected(f"Soundstage serves no WebSocket at {request.path}: use POST.", status=426)
+    return RequestRejected(
+        f"Unknown request URL: {request.method} {request.path}. Soundstage does not serve it.", status=404
+    )
 
 
 class _Events:

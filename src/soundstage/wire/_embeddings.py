@@ -91,15 +91,15 @@ def _place(feature: str) -> int:
     return int.from_bytes(hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
-def decode_openai(body: bytes) -> EmbeddingRequest:
-    """The request in a body of OpenAI's format.
+def decode_openai(body: bytes, named: str = "") -> EmbeddingRequest:
+    """The request in a body of OpenAI's format; `named` is the model that the path names.
 
     Raises:
         RequestRejected: as the provider would.
     """
     given = parse(body)
     EMBEDDINGS.check(given)
-    model = given.get("model")
+    model = given.get("model") or named
     if not isinstance(model, str) or not model:
         raise RequestRejected("you must provide a model parameter")
     dimensions = _openai_dimensions(model, given.get("dimensions"))

@@ -31,20 +31,33 @@ def _route(method: str, path: str, format: str, kind: Kind) -> Route:  # noqa: A
     return Route(method, re.compile(path), format, kind)
 
 
-_GEMINI: Final = r"/v1(?:beta|alpha)?/(?:tunedModels|models)/(?P<model>[^:]+):"
+# What stands before the path at gateways and clouds: OpenRouter and others, Azure, proxies.
+_OPENAI: Final = r"(?:/openai|/api)?(?:/v1(?:beta/openai)?)?"
+_AZURE: Final = r"/openai/deployments/(?P<model>[^/]+)"
+_ANTHROPIC: Final = r"(?:/anthropic)?(?:/v1)?"
+_GEMINI: Final = r"(?:/gemini)?/v1(?:beta|alpha)?/(?:tunedModels|models)/(?P<model>[^:]+):"
+_VERTEX: Final = (
+    r"/v1(?:beta1)?(?:/projects/[^/]+/locations/[^/]+)?/publishers/google/models/(?P<model>[^:]+):"
+)
+_GENERATE: Final = r"(?P<call>generateContent|streamGenerateContent)"
 
 ROUTES: Final = (
-    _route("POST", r"(?:/v1)?/chat/completions", "openai-chat", "generate"),
-    _route("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "openai-chat", "generate"),
-    _route("POST", r"(?:/v1)?/responses", "openai-responses", "generate"),
-    _route("POST", r"(?:/v1)?/messages", "anthropic", "generate"),
-    _route("POST", r"(?:/v1)?/messages/count_tokens", "anthropic", "count"),
-    _route("POST", _GEMINI + r"(?P<call>generateContent|streamGenerateContent)", "gemini", "generate"),
+    _route("POST", _OPENAI + r"/chat/completions", "openai-chat", "generate"),
+    _route("POST", _AZURE + r"/chat/completions", "openai-chat", "generate"),
+    _route("POST", _OPENAI + r"/responses", "openai-responses", "generate"),
+    _route("POST", _ANTHROPIC + r"/messages", "anthropic", "generate"),
+    _route("POST", _ANTHROPIC + r"/messages/count_tokens", "anthropic", "count"),
+    _route("POST", _GEMINI + _GENERATE, "gemini", "generate"),
+    _route("POST", _VERTEX + _GENERATE, "gemini", "generate"),
     _route("POST", _GEMINI + r"countTokens", "gemini", "count"),
+    _route("POST", _VERTEX + r"countTokens", "gemini", "count"),
     _route("POST", _GEMINI + r"(?P<call>embedContent|batchEmbedContents)", "gemini", "embed"),
-    _route("POST", r"(?:/v1)?/embeddings", "openai-chat", "embed"),
-    _route("GET", r"(?:/v1)?/models", "openai-chat", "models"),
-    _route("GET", r"(?:/v1)?/models/(?P<model>.+)", "openai-chat", "model"),
+    _route("POST", _OPENAI + r"/embeddings", "openai-chat", "embed"),
+    _route("POST", _AZURE + r"/embeddings", "openai-chat", "embed"),
+    _route("GET", _OPENAI + r"/models", "openai-chat", "models"),
+    _route("GET", _OPENAI + r"/models/(?P<model>.+)", "openai-chat", "model"),
+    _route("GET", r"/anthropic/v1/models", "anthropic", "models"),
+    _route("GET", r"/anthropic/v1/models/(?P<model>.+)", "anthropic", "model"),
     _route("GET", r"/v1(?:beta|alpha)/models", "gemini", "models"),
     _route("GET", r"/v1(?:beta|alpha)/models/(?P<model>.+)", "gemini", "model"),
 )
@@ -95,6 +108,6 @@ def find_route(method: str, path: str, query: str, headers: Mapping[str, str] | 
 
 def format_of(path: str) -> str:
     """Whose error shape to use for a path that no route knows."""
-    if "/v1beta" in path or "/v1alpha" in path:
+    if ("/v1beta" in path or "/v1alpha" in path or "/publishers/google/" in path) and "/openai" not in path:
         return "gemini"
-    return "anthropic" if path.startswith(("/v1/messages", "/messages")) else "openai-chat"
+    return "anthropic" if "/messages" in path or path.startswith("/anthropic") else "openai-chat"

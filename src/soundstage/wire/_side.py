@@ -49,4 +49,6 @@ def _embed(found: Found, body: bytes) -> tuple[str, bytes]:
         batch = found.parameters.get("call") == "batchEmbedContents"
         asked = _embeddings.decode_gemini(body, found.parameters["model"], batch=batch)
         return "embeddings", _embeddings.encode_gemini(asked, batch=batch)
-    return "embeddings", _embeddings.encode_openai(_embeddings.decode_openai(body))
+    return "embeddings", _embeddings.encode_openai(
+        _embeddings.decode_openai(body, found.parameters.get("model", ""))
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from soundstage.worlds.discord._drafts import Upload
+from soundstage.worlds.discord._drafts import Upload, snowflake_in
 from soundstage.worlds.discord._platform import Platform
 from soundstage.worlds.discord._problems import invalid
 from soundstage.worlds.discord._records import Channel, Message
@@ -60,15 +60,14 @@ class Call(NamedTuple):
 
     def whole(self, name: str, default: int, most: int) -> int:
         """A number in the query, or Discord's 400."""
-        value = self.query.get(name, str(default))
-        if not value.isdigit() or not 1 <= int(value) <= most:
+        value = snowflake_in(self.query.get(name, str(default)))
+        if value is None or not 1 <= value <= most:
             raise invalid(name, "NUMBER_TYPE_MAX", f"int value should be between 1 and {most}.")
-        return int(value)
+        return value
 
     def id_in_query(self, name: str) -> int | None:
         """An id in the query, if it is there."""
-        value = self.query.get(name)
-        return int(value) if value is not None and value.isdigit() else None
+        return snowflake_in(self.query.get(name))
 
 
 Handler = Callable[[Call], Any]

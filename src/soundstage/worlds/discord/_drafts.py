@@ -18,6 +18,8 @@ LONGEST: Final = 2000  # characters
 MOST_EMBEDS: Final = 10
 MOST_IN_EMBEDS: Final = 6000  # characters of all embeds of a message
 MOST_FILES: Final = 10
+DIGITS: Final = 20  # of an id
+SHOWN: Final = 100  # characters of a wrong value in an answer
 # part of an embed -> the most characters in it
 _EMBED_LIMITS: Final = {"title": 256, "description": 4096}
 _FLAGS: Final = (
@@ -86,11 +88,19 @@ class Draft(msgspec.Struct):
         return not (self.text.strip() or listed(self.embeds) or listed(self.components))
 
 
-def number(field: str, value: str | int) -> int:
+def snowflake_in(value: Any) -> int | None:
+    """The id that a value is: a number of 64 bits, or its digits."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= DIGITS:
+        value = int(value)
+    return value if type(value) is int and 0 <= value < 2**64 else None
+
+
+def number(field: str, value: Any) -> int:
     """An id in a request, or Discord's 400."""
-    if isinstance(value, int) or (value.isascii() and value.isdigit()):
-        return int(value)
-    raise invalid(field, "NUMBER_TYPE_COERCE", f'Value "{value}" is not snowflake.')
+    found = snowflake_in(value)
+    if found is None:
+        raise invalid(field, "NUMBER_TYPE_COERCE", f'Value "{str(value)[:SHOWN]}" is not snowflake.')
+    return found
 
 
 def listed(value: list[Any] | UnsetType | None) -> list[Any]:
@@ -124,11 +134,20 @@ def _check_embeds(embeds: list[dict[str, Any]]) -> None:
                 raise invalid(field, "BASE_TYPE_MAX_LENGTH", f"Must be {limit} or fewer in length.")
         total += sum(
             len(str(field.get("name", ""))) + len(str(field.get("value", "")))
-            for field in embed.get("fields") or ()
+            for field in _fields_of(embed, place)
         )
     if total > MOST_IN_EMBEDS:
         message = f"Embed size exceeds maximum size of {MOST_IN_EMBEDS}"
         raise invalid("embeds", "MAX_EMBED_SIZE_EXCEEDED", message)
+
+
+def _fields_of(embed: dict[str, Any], place: int) -> list[dict[str, Any]]:
+    fields = embed.get("fields") or []
+    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
+        raise invalid(
+            f"embeds.{place}.fields", "BASE_TYPE_BAD_TYPE", "Only lists of objects may be used here"
+        )
+    return fields
 
 
 def described(draft: Draft, files: dict[str, Upload]) -> tuple[Upload, ...]:

@@ -49,7 +49,7 @@ VERSIONS: Final = ("", "/v9", "/v10")
 JSON: Final = {"content-type": "application/json"}
 SHOWN: Final = 200  # characters of a refused body in the journal
 _API: Final = re.compile(r"/api(?P<version>/v\d+)?(?P<path>/.*)")
-_FILE: Final = re.compile(r"/attachments/\d+/(?P<number>\d+)/.+")
+_FILE: Final = re.compile(r"/attachments/\d+/(?P<number>\d{1,20})/.+")
 _PART: Final = re.compile(r"\{(\w+)\}")
 _encode = msgspec.json.Encoder().encode
 
