@@ -243,9 +243,7 @@ def anthropic_client(url: str) -> anthropic.AsyncAnthropic:
 def test_thinking_goes_back_with_the_signature_that_came_with_it():
     """An agent with tools sends the thinking of the last turn back, and the provider refuses it without signature."""
     script = Script()
-    script.on(user="hello").reply(
-        Reply(blocks=(BlockSpec(thinking="hm"), BlockSpec(text="I look."))), times=1
-    )
+    script.on(user="hello").reply(Reply(blocks=(BlockSpec(thinking="hm"), BlockSpec(text="I look."))))
     script.on(user="go on").reply("done")
 
     async def main():
