@@ -255,7 +255,9 @@ def test_strict_makes_a_request_without_a_rule_an_error(tmp_path, script):
 
 
 def test_two_servers_with_one_seed_give_the_same_ids(tmp_path, script):
-    path = script("rules:\n  - when: {user: hello}\n    reply: {tool_calls: [{name: look}]}\n")
+    path = script(
+        "rules:\n  - when: {user: hello}\n    reply: {check_calls: false, tool_calls: [{name: look}]}\n"
+    )
 
     async def ids(seed):
         async with serving(tmp_path, "--script", path, "--seed", seed) as (_, http):

@@ -106,7 +106,9 @@ async def ask_everything(url, control=None):
         assert answer.status_code == 200
         for wire in WIRES.values():
             for path, stream in ((wire.path, False), (wire.stream_path, True)):
-                body = {**wire.body(text, f"You know {IN_HEADER}."), "stream": stream}
+                body = wire.body(text, f"You know {IN_HEADER}.")
+                if wire.path == wire.stream_path:  # otherwise the path says it
+                    body["stream"] = stream
                 assert (await http.post(path, json=body, headers=headers)).status_code == 200
         count = WIRES["anthropic"].body(text, "")
         assert (await http.post("/v1/messages/count_tokens", json=count, headers=headers)).status_code == 200
