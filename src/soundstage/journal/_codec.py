@@ -40,7 +40,8 @@ def encode_record(record: Record) -> bytes:
     """The line of a record, without its line end. Lines of a newer version come out as they came in.
 
     Raises:
-        TypeError: if the event holds a value that JSON has no form for.
+        TypeError: if the event holds a value that JSON has no form for; no journal takes such an event.
+        UnicodeEncodeError: if a text holds half a surrogate pair.
     """
     return encode_line(record)[:-1]
 
@@ -50,29 +51,19 @@ def encode_line(record: Record) -> bytes:
     event = record.event
     if type(event) is UnknownEvent:
         return _unknown_line(record, event)
-    try:
-        return _encoder.encode_lines([record])
-    except UnicodeEncodeError:
-        return _encoder.encode_lines([_encodable(msgspec.to_builtins(record))])
+    return _encoder.encode_lines([record])
 
 
 def _unknown_line(record: Record, event: UnknownEvent) -> bytes:
     """The line as it was, if the event is where it was; else its event in an envelope for the new place."""
+    if event.problem:
+        return event.line + b"\n"
     was = _decode_envelope(event.line)
     here = (record.position, record.time, record.run, record.source, record.cause)
     if (was.position, was.time, was.run, was.source, was.cause) == here:
         return event.line + b"\n"
     was.position, was.time, was.run, was.source, was.cause = here
     return _encoder.encode_lines([was])
-
-
-def _encodable(value: Any) -> Any:
-    """`value` with a question mark for each half of a surrogate pair: text that UTF-8 has no form for."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(item) for key, item in value.items()}
-    return [_encodable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def decode_record(line: bytes) -> Record:
@@ -85,7 +76,7 @@ def decode_record(line: bytes) -> Record:
         envelope = _decode_envelope(line)
         kind = _decode_tag(envelope.event).type
         event = _decode_event(kind, envelope, line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError, NameError) as error:
         raise HarnessError(
             "a journal line is not a record",
             expected='{"position": 1, "time": 0.0, "run": .., "source": .., "event": {"type": ..}}',
@@ -100,6 +91,28 @@ def decode_record(line: bytes) -> Record:
         cause=envelope.cause,
         event=event,
         v=envelope.v,
+    )
+
+
+def lost_record(line: bytes, after: Record | None, where: str, error: HarnessError) -> Record:
+    """What stands in the place of a line that cannot be read: `after` the record before it, if its own is not known."""
+    problem = f"{where}: {error.seen}"
+    try:
+        was = _decode_envelope(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        position, time, run = (
+            (after.position + 1, after.time, after.run) if after is not None else (1, 0.0, "")
+        )
+        event = UnknownEvent(event_type="unreadable", line=bytes(line), problem=problem)
+        return Record(position=position, time=time, run=run, source="", cause=None, event=event)
+    return Record(
+        position=was.position,
+        time=was.time,
+        run=was.run,
+        source=was.source,
+        cause=was.cause,
+        event=UnknownEvent(event_type="unreadable", line=bytes(line), problem=problem),
+        v=was.v,
     )
 
 

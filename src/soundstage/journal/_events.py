@@ -362,12 +362,18 @@ class Noted(Event, frozen=True, kw_only=True):
 
 
 class UnknownEvent(Event, frozen=True, kw_only=True):
-    """An event of a newer version, or of an app that is not loaded. `line` is the record as it was."""
+    """An event of a newer version, or of an app that is not loaded; or a line that cannot be read.
+
+    `line` is the record as it was. `problem` says why a line cannot be read; it is empty for the others.
+    """
 
     event_type: str
     line: bytes
+    problem: str = ""
 
     def __str__(self) -> str:
+        if self.problem:
+            return f"a line that cannot be read: {self.problem}"
         return f"{self.event_type}: an event of a newer version, or of an app that is not loaded"
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
+
 from soundstage.errors import EnvironmentProblem, HarnessError
-from soundstage.journal._codec import decode_record, encode_line
-from soundstage.journal._events import Record
+from soundstage.journal._codec import decode_record, encode_line, lost_record
+from soundstage.journal._events import Record, UnknownEvent
 from soundstage.journal._pieces import Pieces
 from soundstage.journal._redact import Redactor
 
@@ -27,9 +28,11 @@ from soundstage.journal._redact import Redactor
 def read_journal(path: Path | str) -> list[Record]:
     """All records of a journal file. A torn last line is left out.
 
+    A line that cannot be read costs that line: in its place is an `UnknownEvent` with its number and the `problem`.
+
     Raises:
         EnvironmentProblem: if there is no such file.
-        HarnessError: if a line is not a record.
+        HarnessError: if no line is a record.
     """
     return _records(_read(Path(path)), Path(path))
 
@@ -47,23 +50,40 @@ def _read(path: Path) -> bytes:
 
 def _records(data: bytes, path: Path) -> list[Record]:
     records: list[Record] = []
-    for record in _decoded(data, path):
-        if records and records[-1].position == record.position:
-            records.pop()
-        records.append(record)
-    return records
-
-
-def _decoded(data: bytes, path: Path) -> Iterator[Record]:
+    first: HarnessError | None = None
+    readable = False
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].split(b"\n"), start=1):
         if not line:
             continue
+        where = f"{path}:{number}"
         try:
-            yield decode_record(line)
+            record = decode_record(line)
+            readable = True
         except HarnessError as error:
-            raise HarnessError(
-                f"{path}:{number}: {error.summary}", expected=error.expected, seen=error.seen, hint=error.hint
-            ) from None
+            first = first or HarnessError(
+                f"{where}: {error.summary}", expected=error.expected, seen=error.seen, hint=error.hint
+            )
+            record = lost_record(line, records[-1] if records else None, where, error)
+        if records and records[-1].position == record.position:
+            records.pop()
+        records.append(record)
+    if first is not None and not readable:
+        raise first
+    return records
+
+
+def _without_gaps(records: list[Record]) -> list[Record]:
+    """The records at their places: what is missing next to a line that cannot be read was in that line."""
+    placed: list[Record] = []
+    lost: Record | None = None
+    for record in records:
+        broken = type(record.event) is UnknownEvent and bool(record.event.problem)
+        beside = lost or (record if broken else None)
+        while beside is not None and len(placed) + 1 < record.position:
+            placed.append(msgspec.structs.replace(beside, position=len(placed) + 1))
+        placed.append(record)
+        lost = record if broken else None
+    return placed
 
 
 class JournalFile:
@@ -78,7 +98,8 @@ class JournalFile:
             self._lock()
             self.records = self._recover()
         except BaseException:
-            self.close()
+            os.close(self._fd)
+            self._fd = -1
             raise
 
     def _open(self) -> int:
@@ -110,7 +131,7 @@ class JournalFile:
 
     def _recover(self) -> list[Record]:
         data = _read(self.path)
-        records = _records(data, self.path)
+        records = _without_gaps(_records(data, self.path))
         for place, record in enumerate(records, start=1):
             if record.position != place:
                 raise HarnessError(
@@ -138,6 +159,14 @@ class JournalFile:
         if written != len(line):
             self._fail(written, f"{written} of {len(line)} bytes were written")
 
+    def _missing(self) -> str:
+        """Why nobody will find what has been written; empty if the file is where it was made."""
+        try:
+            here, there = os.fstat(self._fd), os.stat(self.path)
+        except OSError as error:
+            return f"{self.path}: {error.strerror}"
+        return "" if os.path.samestat(here, there) else f"{self.path} is another file now"
+
     def _redacted(self, line: bytes) -> bytes:
         clean = self._redactor.json(line)
         if clean is not line:
@@ -150,7 +179,8 @@ class JournalFile:
             if written:
                 os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
         except OSError:
-            self.close()
+            os.close(self._fd)
+            self._fd = -1
         raise EnvironmentProblem(
             f"the journal {self.path} cannot be written",
             seen=reason,
@@ -158,7 +188,23 @@ class JournalFile:
         ) from None
 
     def close(self) -> None:
-        """Close the file; harmless when it is closed."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        """Close the file; harmless when it is closed.
+
+        Raises:
+            EnvironmentProblem: if the file has been deleted or replaced meanwhile, or the disk fails. It is closed then.
+        """
+        if self._fd < 0:
+            return
+        missing = self._missing()
+        fd, self._fd = self._fd, -1
+        try:
+            os.close(fd)
+        except OSError as error:
+            missing = missing or error.strerror or str(error)
+        if missing:
+            raise EnvironmentProblem(
+                f"the journal {self.path} is lost",
+                expected="the file that this run has written, where it was made",
+                seen=missing,
+                hint="keep the folder of the journal until the run has ended",
+            )

@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 
 from soundstage.clock import Clock, Deadline, running_clock
 from soundstage.errors import InvalidStateError, WaitTimeout
+from soundstage.journal._checked import CHECKS, Seen, check_envelope, check_event
 from soundstage.journal._events import Event, Record
 from soundstage.journal._file import JournalFile
 from soundstage.journal._redact import Redactor
@@ -30,7 +31,6 @@ from soundstage.match import Matcher
 
 E = TypeVar("E", bound=Event)
 _SHOWN: Final = 80  # characters of an event in a message
-_NO_EVENT: Final = "expected an Event, got {}: subclass soundstage.journal.Event"
 
 
 class Journal:
@@ -71,6 +71,8 @@ class Journal:
         self._wakers: list[Callable[[], None]] = []
         self._now = self.clock.now
         self._closed = False
+        self._sources: set[str] = set()  # that have been checked
+        self._seen = Seen()
 
     @property
     def path(self) -> Path | None:
@@ -97,12 +99,17 @@ class Journal:
             at: when it happened, for what is told later; seconds on the run's clock. Now, unless given.
 
         Raises:
-            TypeError: if `event` is not an `Event`, or holds a value that a file cannot.
+            TypeError: if `event` is not an `Event`, or holds a value that could not be read back: of another type
+                than its field, or what JSON has no form for. The message names field and value.
             InvalidStateError: if the journal is closed.
             EnvironmentProblem: if the file cannot be written; the event is then not in the journal.
         """
-        if not isinstance(event, Event):
-            raise TypeError(_NO_EVENT.format(type(event).__name__))
+        check = CHECKS.get(type(event))
+        if check is None or not check(event):
+            check_event(event, self._seen)
+        if source not in self._sources or at is not None or (cause is not None and type(cause) is not int):
+            check_envelope(source, cause, at)
+            self._sources.add(source)
         with self._lock:
             records = self._records
             position = len(records) + 1
@@ -113,18 +120,22 @@ class Journal:
             if self._keep is not None:
                 self._keep(record)
             records.append(record)
+            if check is None:
+                self._seen.keep(event)
             if self._wakers:
                 self._wake()
         return position
 
     def extend(self, events: Iterable[Event], *, source: str = "", cause: int | None = None) -> None:
         """Add events that happen at one moment, in their order; otherwise like `append`, for each of them."""
+        given = tuple(events)
+        for event in given:
+            check_event(event, self._seen)
+        check_envelope(source, cause, None)
         with self._lock:
             records = self._records
             now, run, position = self._now(), self.run, len(records)
-            for event in events:
-                if not isinstance(event, Event):
-                    raise TypeError(_NO_EVENT.format(type(event).__name__))
+            for event in given:
                 position += 1
                 record = Record(position=position, time=now, run=run, source=source, cause=cause, event=event)
                 if self._keep is not None:
@@ -279,13 +290,17 @@ class Journal:
         )
 
     def close(self) -> None:
-        """Close the file. Reading goes on; appending is an error from now on. Harmless when repeated."""
+        """Close the file. Reading goes on; appending is an error from now on. Harmless when repeated.
+
+        Raises:
+            EnvironmentProblem: if the file is gone, or the disk fails. The journal is closed all the same.
+        """
         with self._lock:
             self._closed = True
             self._keep = _refuse
+            self._wake()
             if self._file is not None:
                 self._file.close()
-            self._wake()
 
 
 class _Search:

@@ -14,38 +14,53 @@ import ahocorasick_rs
 from soundstage.journal._reading import Span
 
 HEAD: Final = 6
+BEGUN: Final = "begun"
+CODED: Final = "coded"
 _FEW: Final = 1000
 
 
 class Needles:
-    """Texts to look for; each has at least `HEAD` bytes.
+    """Texts to look for, each of at least `HEAD` bytes; and signs that `begins` tells on the way.
 
     >>> list(Needles([b"needle in"]).spans(b"a needle in it"))
     [(2, 11)]
     """
 
-    def __init__(self, texts: Collection[bytes]) -> None:
+    def __init__(
+        self, texts: Collection[bytes], markers: Collection[bytes] = (), codes: Collection[bytes] = ()
+    ) -> None:
         by_head: dict[bytes, list[bytes]] = {}
         for text in sorted(texts):
             by_head.setdefault(text[:HEAD], []).append(text)
         self._texts = list(by_head.values())
-        self._search: Any = None
-        if by_head:
-            small = len(by_head) <= _FEW  # then a table for every state is quick to make, and twice as fast
-            kind = ahocorasick_rs.Implementation.DFA if small else None
-            searcher = ahocorasick_rs.BytesAhoCorasick(list(by_head), implementation=kind)
-            self._search = searcher.find_matches_as_indexes
+        self._codes = len(by_head) + len(markers)
+        wanted = [*by_head, *markers, *codes]
+        small = len(wanted) <= _FEW  # then a table for every state is quick to make, and twice as fast
+        kind = ahocorasick_rs.Implementation.DFA if small else None
+        first = ahocorasick_rs.MatchKind.LeftmostFirst  # which is quicker, and tells no overlaps
+        self._search: Any = ahocorasick_rs.BytesAhoCorasick(
+            wanted, implementation=kind
+        ).find_matches_as_indexes
+        self._find: Any = ahocorasick_rs.BytesAhoCorasick(
+            wanted, implementation=kind, matchkind=first
+        ).find_matches_as_indexes
 
-    def __bool__(self) -> bool:
-        return self._search is not None
-
-    def suspects(self, data: bytes) -> bool:
-        """Whether a text may begin in `data`; False is certain."""
-        return self._search is not None and bool(self._search(data))
+    def begins(self, data: bytes) -> str | None:
+        """What may begin in `data`: a text or a marker, only a code, or nothing; this is certain."""
+        found = self._find(data)
+        if not found:
+            return None
+        if min(found)[0] < self._codes:
+            return BEGUN
+        return (
+            BEGUN
+            if any(index < self._codes for index, _, _ in self._search(data, overlapping=True))
+            else CODED
+        )
 
     def _begun(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        if self._search is not None:
-            for index, start, _ in self._search(data, overlapping=True):
+        for index, start, _ in self._search(data, overlapping=True):
+            if index < len(self._texts):
                 for text in self._texts[index]:
                     yield start, text
 

@@ -73,18 +73,24 @@ class Pieces:
         return msgspec.structs.replace(record, event=changed)
 
     def _cleaned(self, key: Any, text: str) -> str:
-        before = self._ends.pop(key, b"")
+        before = self._ends.get(key, b"")
         piece = text.encode("utf-8", "surrogatepass")
         data = before + piece
+        if not self._redactor.suspects(data):
+            self._remember(key, data[-_NEAR:])
+            return text
         spans = self._redactor.spans(data)
         begun = self._redactor.open_end(data)
         if begun < len(data):
             spans.append((begun, len(data)))
         starts = [start for start, end in spans if end == len(data)]
-        self._ends[key] = data[max(min([*starts, len(data) - _NEAR]), len(data) - _FAR, 0) :]
-        if len(self._ends) > _STREAMS:
-            del self._ends[next(iter(self._ends))]
+        self._remember(key, data[max(min([*starts, len(data) - _NEAR]), len(data) - _FAR, 0) :])
         inside = [
             (max(start - len(before), 0), end - len(before)) for start, end in spans if end > len(before)
         ]
         return blanked(piece, inside).decode("utf-8", "replace") if inside else text
+
+    def _remember(self, key: Any, end: bytes) -> None:
+        self._ends[key] = end
+        if len(self._ends) > _STREAMS:
+            del self._ends[next(iter(self._ends))]

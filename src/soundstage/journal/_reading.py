@@ -30,11 +30,11 @@ _SAME: Final = bytes.maketrans(b"-_", b"+/")  # base64 for URLs and the other on
 _RUN: Final = re.compile(rb"[^" + re.escape(_SPACES) + rb"]+")
 
 _HEX: Final = b"0123456789abcdefABCDEF"
-CODE_SIGNS: Final = (  # one of them begins each escape that is more than a backslash
+CODE_SIGNS: Final = (  # in what `quick` gives, one of them begins each escape that it has not undone
     *(b"%%%c" % letter for letter in _HEX),
-    *(b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;", b"&nbsp;", b"&#"),
-    *(b"\\u", b"\\x", b"\\b", b"\\f", b"\x1b["),
+    *(b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;", b"&nbsp;", b"&#", b"\x1b["),
 )
+_CODED_AGAIN: Final = (b"\\u", b"\\x", b"\\b", b"\\f")
 
 Span = tuple[int, int]
 
@@ -76,8 +76,10 @@ def _start(piece: _Piece) -> int:
 
 
 def quick(data: bytes) -> bytes:
-    """The reading of data that has none of `CODE_SIGNS`."""
+    """The reading of data, but for escapes that begin with one of `CODE_SIGNS`."""
     if b"\\" in data:
+        if any([sign in data for sign in _CODED_AGAIN]):
+            return plain(data)
         for escape in (b"\\n", b"\\r", b"\\t"):
             data = data.replace(escape, b"")
     if not data.isascii():

@@ -28,7 +28,7 @@ from typing import Any, Final
 
 import ahocorasick_rs
 
-from soundstage.journal._needles import Needles
+from soundstage.journal._needles import CODED, Needles
 from soundstage.journal._reading import CODE_SIGNS, Span, plain, quick, read
 from soundstage.journal._secrets import (
     REDACTED,
@@ -47,10 +47,11 @@ _PIECE: Final = 1024  # characters that are looked for at once
 LONGEST: Final = 16 * _PIECE  # characters of a secret that are known
 MOST: Final = 1000  # secrets of headers that are known, or pieces of them
 
-_MARKERS: Final = sorted({shape.marker for shape in SHAPES})
-_signs: Final = ahocorasick_rs.BytesAhoCorasick(
-    [*_MARKERS, *CODE_SIGNS], implementation=ahocorasick_rs.Implementation.DFA
+_MARKERS: Final = frozenset(plain(shape.marker) for shape in SHAPES)
+_has_marker: Final = ahocorasick_rs.BytesAhoCorasick(
+    sorted({shape.marker for shape in SHAPES}), matchkind=ahocorasick_rs.MatchKind.LeftmostFirst
 ).find_matches_as_indexes
+_no_secrets: Final = Needles((), _MARKERS, CODE_SIGNS)
 
 
 class Redactor:
@@ -66,7 +67,7 @@ class Redactor:
         self._met: dict[str, frozenset[bytes]] = {}
         self._new: list[frozenset[bytes]] = []  # those in the small search
         self._big: Needles | None = None
-        self._groups: tuple[Needles, ...] = ()  # the big search, and the small one
+        self._groups: tuple[Needles, ...] = (_no_secrets,)  # the big search, and the small one
         self._lock = threading.Lock()
         self._watched: Mapping[Any, Any] | None = None
         self._environment: dict[Any, Any] = {}
@@ -114,7 +115,8 @@ class Redactor:
                 return
             if len(self._new) > _NEW:
                 self._merge()
-            self._groups = tuple(group for group in (self._big, _needles(self._new)) if group)
+            small = _needles(self._new)
+            self._groups = (small,) if self._big is None else (self._big, small)
 
     def _take(self, text: str, where: dict[str, frozenset[bytes]]) -> None:
         if text in self._told:
@@ -158,13 +160,17 @@ class Redactor:
     def suspects(self, data: bytes) -> bool:
         """Whether there may be a secret in `data`. False is certain, and found quickly."""
         self._look_around()
-        signs = _signs(data, overlapping=True)
-        if signs and min(signs)[0] < len(_MARKERS):
-            return True
-        if not self._groups:
+        groups = self._groups
+        if groups[-1] is _no_secrets:
+            return bool(_has_marker(data))
+        seen = quick(data)
+        begun = groups[-1].begins(seen)
+        if begun is None and (len(groups) == 1 or groups[0].begins(seen) is None):
             return False
-        seen = plain(data) if signs else quick(data)
-        return any(group.suspects(seen) for group in self._groups)
+        if begun != CODED:
+            return True
+        seen = plain(data)
+        return any([group.begins(seen) not in (None, CODED) for group in groups])
 
     def json(self, data: bytes) -> bytes:
         """JSON, or lines of JSON, without secrets. What was valid stays valid and keeps its structure."""
@@ -182,7 +188,7 @@ class Redactor:
     def _spans(self, data: bytes) -> list[Span]:
         """Where secrets are, as (start, end); they may overlap."""
         spans: list[Span] = []
-        if self._groups:
+        if self._told or self._met:
             reading = read(data)
             for group in self._groups:
                 spans += [reading.origin(*span) for span in group.spans(reading.data)]
@@ -193,8 +199,6 @@ class Redactor:
 
     def open_end(self, data: bytes) -> int:
         """Where a secret begins that the end of `data` cuts off; the length of `data` if there is none."""
-        if not any(group.suspects(plain(data)) for group in self._groups):
-            return len(data)
         reading = read(data)
         begun = [reading.origin(*span)[0] for group in self._groups for span in group.open_end(reading.data)]
         return min(begun, default=len(data))
@@ -209,7 +213,7 @@ class Redactor:
 
 
 def _needles(secrets: Iterable[frozenset[bytes]]) -> Needles:
-    return Needles(frozenset[bytes]().union(*secrets))
+    return Needles(frozenset[bytes]().union(*secrets), _MARKERS, CODE_SIGNS)
 
 
 def _pieces(secret: str) -> Iterator[str]:

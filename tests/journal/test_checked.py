@@ -1,0 +1,245 @@
+"""What could not be read back is refused by the append that brings it, in memory and on file."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from soundstage.journal import (
+    Event,
+    Journal,
+    MessageSent,
+    ModelRequested,
+    Noted,
+    RunFinished,
+    ScreenChanged,
+    decode_record,
+    encode_record,
+    read_journal,
+)
+from soundstage.messages import Message, ModelRequest, Text, ToolDefinition, user
+
+fixed = settings(deadline=None, derandomize=True, max_examples=150)
+
+
+class Point(msgspec.Struct, frozen=True):
+    x: int
+    nearest: Point | None = None
+
+
+class Odd(Event, frozen=True, kw_only=True):
+    """An event of an app, with a field of each kind."""
+
+    number: int = 0
+    share: float = 0.0
+    sure: bool = False
+    kind: Literal["a", "b"] = "a"
+    when: datetime.datetime | None = None
+    names: tuple[str, ...] = ()
+    pair: tuple[int, str] = (0, "")
+    counts: dict[str, int] = {}
+    by_number: dict[int, str] = {}
+    point: Point | None = None
+    points: list[Point] = []
+    raw: bytes = b""
+    data: Any = None
+
+
+def cycle():
+    inner: list[Any] = []
+    inner += [inner, inner]
+    return inner
+
+
+def nested(depth):
+    value: Any = 1
+    for _ in range(depth):
+        value = {"x": [value]}
+    return value
+
+
+def journals(tmp_path):
+    return Journal(), Journal(tmp_path / "journal.jsonl")
+
+
+REFUSED = [
+    (MessageSent(text=5), "text", "5 (int)"),
+    (MessageSent(text=None), "text", "None"),
+    (MessageSent(text="a\ud800b"), "text", "ud800"),
+    (MessageSent(text=b"x"), "text", "(bytes)"),
+    (RunFinished(outcome="maybe"), "outcome", "'maybe' (str)"),
+    (RunFinished(outcome=["passed"]), "outcome", "(list)"),
+    (ScreenChanged(text="x", cursor=(1, 2, 3)), "cursor", "(1, 2, 3)"),
+    (ScreenChanged(text="x", columns=True), "columns", "True (bool)"),
+    (ScreenChanged(text="x", styles=((1, 2, "3", "red"),)), "styles[0]", "(1, 2, '3', 'red')"),
+    (Odd(number=1.5), "number", "1.5"),
+    (Odd(number=10**400), "number", "(int)"),
+    (Odd(share=float("nan")), "share", "nan"),
+    (Odd(share=float("inf")), "share", "inf"),
+    (Odd(sure=1), "sure", "1 (int)"),
+    (Odd(names=("a", 2)), "names[1]", "2 (int)"),
+    (Odd(counts={"a": "b"}), "counts['a']", "'b' (str)"),
+    (Odd(counts={5: 5}), "the key '5' of counts", "5 (int)"),
+    (Odd(point=Point(x=1, nearest=Point(x="far"))), "point.nearest.x", "'far' (str)"),
+    (Odd(points=[Point(x=1), "there"]), "points[1]", "'there' (str)"),
+    (Odd(raw="text"), "raw", "'text' (str)"),
+    (Noted(text="x", data={"x": object()}), "data['x']", "object"),
+    (Noted(text="x", data={"x": [1, float("nan")]}), "data['x'][1]", "nan"),
+    (Noted(text="x", data={"x": {"y": b"bytes"}}), "data['x']['y']", "(bytes)"),
+    (Noted(text="x", data={"x": {1: "a"}}), "a key of data['x']", "1 (int)"),
+    (Noted(text="x", data={"x": {1, 2}}), "data['x']", "(set)"),
+    (Noted(text="x", data={"\ud800": 1}), "the key", "ud800"),
+    (Noted(text="x", data={"x": 10**5000}), "data['x']", "(int)"),
+    (Noted(text="x", data={"x": Path("/x")}), "data['x']", "PosixPath"),
+    (Noted(text="x", data={"x": cycle()}), "data['x']", "(list)"),
+    (Noted(text="x", data=nested(300)), "data", "in each other"),
+    (Noted(text="x", data=[1]), "data", "[1] (list)"),
+    (
+        ModelRequested(
+            request=ModelRequest(model="m", messages=(), tools=(ToolDefinition(name="t", description=5),))
+        ),
+        "request.tools[0].description",
+        "5 (int)",
+    ),
+    (
+        ModelRequested(
+            request=ModelRequest(model="m", messages=(Message(role="user", parts=(Text(text=3),)),))
+        ),
+        "request.messages[0].parts[0].text",
+        "3 (int)",
+    ),
+    (
+        ModelRequested(request=ModelRequest(model="m", messages=(user("a"),), settings={"t": float("inf")})),
+        "request.settings['t']",
+        "inf",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("event", "place", "seen"), REFUSED, ids=lambda value: value if type(value) is str else ""
+)
+def test_what_could_not_be_read_back_is_refused_with_field_and_value(tmp_path, event, place, seen):
+    for journal in journals(tmp_path):
+        for append in (
+            journal.append,
+            lambda one, journal=journal: journal.extend([Noted(text="first"), one]),
+        ):
+            with pytest.raises(TypeError) as caught:
+                append(event)
+            assert type(event).__name__ in str(caught.value)
+            assert f"expected: {place}" in str(caught.value)
+            assert seen in str(caught.value)
+        assert len(journal) == 0
+        assert journal.append(Noted(text="after")) == 1
+        journal.close()
+    assert len(read_journal(tmp_path / "journal.jsonl")) == 1
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Odd(share=1, names=["a"], points=(Point(x=1),), by_number={1: "a"}),
+        Odd(number=2**63, when=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)),
+        Noted(text="é😀", data={"x": [1, 2.5, None, True, "é", {"y": (1, 2)}, 2**64, -(10**30)]}),
+        Noted(text="x", data=nested(90)),
+    ],
+)
+def test_what_can_be_read_back_is_taken(tmp_path, event):
+    for journal in journals(tmp_path):
+        assert journal.append(event) == 1
+        journal.close()
+    [record] = read_journal(tmp_path / "journal.jsonl")
+    assert msgspec.json.encode(record.event) == msgspec.json.encode(event)
+
+
+@pytest.mark.parametrize(
+    ("envelope", "place"),
+    [
+        ({"source": 5}, "source"),
+        ({"source": "\ud800"}, "source"),
+        ({"cause": "1"}, "cause"),
+        ({"at": float("nan")}, "at"),
+    ],
+)
+def test_an_envelope_that_could_not_be_read_back_is_refused(tmp_path, envelope, place):
+    for journal in journals(tmp_path):
+        with pytest.raises(TypeError, match=place):
+            journal.append(Noted(text="x"), **envelope)
+        assert len(journal) == 0
+        journal.close()
+
+
+def test_a_class_that_could_not_be_read_back_is_refused_by_its_name():
+    class Placed(Event, frozen=True, kw_only=True):
+        where: Nowhere  # noqa: F821
+
+    with pytest.raises(TypeError, match=r"events of the class Placed[\s\S]*Nowhere"):
+        Journal().append(Placed(where=5))
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(), max_size=5)
+    | st.binary(max_size=3)
+    | st.sampled_from([2**64, "\ud800", object(), {1}, Path("/x"), Point(x=1)]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner)
+        | st.dictionaries(st.text(max_size=3) | st.integers() | st.booleans(), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@fixed
+@given(values=st.dictionaries(st.sampled_from(Odd.__struct_fields__), ANYTHING, max_size=3))
+def test_an_event_is_taken_if_and_only_if_it_comes_back_from_its_line(values):
+    event = Odd(**values)
+    journal = Journal()
+    try:
+        journal.append(event)
+    except TypeError as error:
+        assert any(f"expected: {name}" in str(error) or f" of {name}" in str(error) for name in values)
+        if not values.keys() & {"data"}:
+            with pytest.raises((TypeError, ValueError, OverflowError, AssertionError, msgspec.MsgspecError)):
+                again = msgspec.json.decode(msgspec.json.encode(event), type=Odd)
+                assert same(again, event)
+        return
+    [record] = journal.read()
+    assert same(decode_record(encode_record(record)).event, event)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether they are equal, a list and a tuple being the same; True is not 1."""
+    return repr(flat(one)) == repr(flat(other))
+
+
+def flat(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return {name: flat(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, list | tuple):
+        return [flat(item) for item in value]
+    if isinstance(value, dict):
+        return {key: flat(item) for key, item in value.items()}
+    return float(value) if type(value) is int and abs(value) < 2**53 else value
+
+
+def test_a_fault_is_found_however_full_the_stack_is():
+    def deeper(left):
+        if left:
+            return deeper(left - 1)
+        with pytest.raises(TypeError, match="could not read this Noted back"):
+            Journal().append(Noted(text="x", data=nested(300)))
+        return None
+
+    deeper(500)
