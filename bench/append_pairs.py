@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from _pairs import interleave, median, ratio
@@ -58,7 +59,7 @@ def main() -> None:
     sides = [_side(folder / "src") for folder in (here, Path(sys.argv[1]))]
     for where in PLACES:
         for kind in KINDS:
-            ours, theirs = (lambda side=side: _turn(side, f"{kind}|{where}") for side in sides)
+            ours, theirs = (partial(_turn, side, f"{kind}|{where}") for side in sides)
             times = interleave({"ours": ours, "theirs": theirs}, ROUNDS)
             found = ratio(times["ours"], times["theirs"])
             micros = " : ".join(f"{median(times[name]) * 1e6:.2f}" for name in ("ours", "theirs"))

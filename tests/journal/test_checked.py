@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,13 +40,13 @@ class Odd(Event, frozen=True, kw_only=True):
     share: float = 0.0
     sure: bool = False
     kind: Literal["a", "b"] = "a"
-    when: datetime.datetime | None = None
+    when: dt.datetime | None = None
     names: tuple[str, ...] = ()
     pair: tuple[int, str] = (0, "")
-    counts: dict[str, int] = {}
-    by_number: dict[int, str] = {}
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    by_number: dict[int, str] = msgspec.field(default_factory=dict)
     point: Point | None = None
-    points: list[Point] = []
+    points: list[Point] = msgspec.field(default_factory=list)
     raw: bytes = b""
     data: Any = None
 
@@ -146,7 +146,7 @@ def test_what_could_not_be_read_back_is_refused_with_field_and_value(tmp_path, e
     "event",
     [
         Odd(share=1, names=["a"], points=(Point(x=1),), by_number={1: "a"}),
-        Odd(number=2**63, when=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)),
+        Odd(number=2**63, when=dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),
         Noted(text="é😀", data={"x": [1, 2.5, None, True, "é", {"y": (1, 2)}, 2**64, -(10**30)]}),
         Noted(text="x", data=nested(90)),
     ],

@@ -216,16 +216,14 @@ def test_a_journal_that_is_not_there_cannot_be_read(path):
     assert "No such file" in caught.value.seen
 
 
-def test_a_line_that_is_no_record_is_named_with_its_number_and_the_file_is_let_go(path):
-    journal = Journal(path)
-    journal.append(note("a"))
-    journal.close()
-    good = path.read_bytes()
-    path.write_bytes(good + b"\n" + b"hello\n")
+def test_a_file_without_any_record_is_refused_with_its_first_line_and_let_go(path):
+    path.parent.mkdir()
+    path.write_bytes(b"\nhello\nyou\n")
     for use in (read_journal, Journal):
-        with pytest.raises(HarnessError, match=r"journal\.jsonl:3: a journal line is not a record"):
+        with pytest.raises(HarnessError, match=r"journal\.jsonl:2: a journal line is not a record"):
             use(path)
-    path.write_bytes(good)
+    assert path.read_bytes() == b"\nhello\nyou\n"
+    path.write_bytes(b"")
     Journal(path).close()
 
 
@@ -289,3 +287,72 @@ def test_events_of_a_newer_version_are_still_there_after_the_file_is_continued(p
         9,
         {"type": "New", "a": [1]},
     )
+
+
+def damaged(path, number, change):
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[number - 1] = change(lines[number - 1])
+    path.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: b"hello\n",
+        lambda line: line[:20] + b"\n",
+        lambda line: line.replace(b'"text":"b"', b'"text":5'),
+        lambda line: b"\xff\xfe" + line,
+    ],
+    ids=["another text", "cut", "a wrong type", "no UTF-8"],
+)
+def test_a_bad_line_costs_that_line_and_is_named(path, change):
+    journal = Journal(path)
+    for word in "abc":
+        journal.append(note(word))
+    journal.close()
+    damaged(path, 2, change)
+    bad = path.read_bytes().splitlines(keepends=True)[1]
+    journal = Journal(path)
+    for records in (read_journal(path), journal.read()):
+        assert [record.position for record in records] == [1, 2, 3]
+        assert [records[0].event, records[2].event] == [note("a"), note("c")]
+        assert isinstance(records[1].event, UnknownEvent)
+        assert f"{path}:2" in str(records[1].event)
+    assert journal.append(note("d")) == 4
+    journal.close()
+    assert path.read_bytes().splitlines(keepends=True)[1] == bad
+
+
+def test_two_lines_that_became_one_leave_the_places_of_both(path):
+    journal = Journal(path)
+    for word in "abcd":
+        journal.append(note(word))
+    journal.close()
+    damaged(path, 2, lambda line: line[:-1])
+    journal = Journal(path)
+    assert [record.position for record in journal.read()] == [1, 2, 3, 4]
+    assert journal.read()[3].event == note("d")
+    assert journal.append(note("e")) == 5
+    journal.close()
+
+
+@pytest.mark.parametrize("lose", [lambda path: path.unlink(), lambda path: path.rename(f"{path}.old")])
+def test_a_journal_whose_file_is_gone_says_so_when_it_is_closed_and_is_closed(path, lose):
+    journal = Journal(path)
+    journal.append(note("a"))
+    lose(path)
+    with pytest.raises(EnvironmentProblem, match="is lost"):
+        journal.close()
+    assert journal.closed
+    with pytest.raises(InvalidStateError):
+        journal.append(note("b"))
+    journal.close()
+
+
+def test_a_journal_whose_file_was_replaced_says_so(path):
+    journal = Journal(path)
+    journal.append(note("a"))
+    path.rename(f"{path}.old")
+    path.write_bytes(b"")
+    with pytest.raises(EnvironmentProblem, match="is another file now"):
+        journal.close()

@@ -11,6 +11,8 @@ import sys
 
 import pytest
 
+from soundstage.pytest_plugin._stage import page_name
+
 INI = "[pytest]\nfilterwarnings = error\naddopts = -p no:randomly -p no:cacheprovider -p no:xdist\n"
 
 
@@ -169,6 +171,52 @@ def test_the_page_of_a_failed_test_is_written_on_request(inner, pytester):
     result.assert_outcomes(failed=1)
     [page] = (pytester.path / "pages").iterdir()
     assert "<!doctype html>" in page.read_text().lower()
+
+
+def test_a_report_never_ends_a_run_and_holds_no_secret(inner, pytester):
+    (pytester.path / "pages").write_text("a file where the folder should be")
+    result = inner(
+        """
+        import os
+        import pytest
+
+        @pytest.mark.parametrize("name", ["漢" * 100, "x"])
+        def test_it(journal, name, monkeypatch):
+            from soundstage.journal import Noted
+            journal.append(Noted(text="something"), source="test")
+            monkeypatch.setenv("LATE_TOKEN", "correct-horse-9")
+            print("captured: correct-horse-9")
+            raise ValueError("no entry with correct-horse-9")
+        """,
+        "--soundstage-html",
+        "pages",
+        "--junitxml",
+        "junit.xml",
+    )
+    result.assert_outcomes(failed=2)
+    said = result.stdout.str()
+    assert "the page pages" in said
+    assert "cannot be written" in said
+    assert "no entry with [redacted]" in said
+    assert "captured: [redacted]" in said
+    outside = said.replace('monkeypatch.setenv("LATE_TOKEN", "correct-horse-9")', "")
+    assert "INTERNALERROR" not in said
+    for text in (outside, (pytester.path / "junit.xml").read_text()):
+        assert "entry with correct-horse" not in text
+        assert "captured: correct-horse" not in text
+
+
+def test_pages_of_tests_never_share_a_name_and_fit_into_any_file_system():
+    names = [
+        "t.py::test[a/b]",
+        "t.py::test[a_b]",
+        "t.py::test[" + "漢" * 100 + "]",
+        "t.py::test[" + "漢" * 101 + "]",
+    ]
+    pages = [page_name(name, name) for name in names]
+    assert len(set(pages)) == len(names)
+    assert all(len(page.encode()) <= 200 for page in pages)
+    assert page_name(names[0], names[0]) == pages[0]
 
 
 def test_a_program_runs_against_the_scripted_model_and_cannot_leave(inner):

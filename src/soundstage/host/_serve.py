@@ -92,4 +92,6 @@ async def _serve(options: ServeOptions, model: ScriptedModel, say: Callable[[str
         journal.append(RunFinished(), source="serve")
     finally:
         journal.close()
+    if journal.problem is not None:
+        raise journal.problem  # somebody was told by an answer; the file is not the whole run
     return [rule.label for rule in model.unused()]

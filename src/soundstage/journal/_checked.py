@@ -53,7 +53,7 @@ class Seen:
         """Whether a tuple holds what is fine."""
         if type(values) is not tuple:
             return False
-        return all([id(value) in self._ids or check(value) for value in values])
+        return all(id(value) in self._ids or check(value) for value in values)
 
 
 def check_event(event: Any, seen: Seen) -> None:
@@ -123,7 +123,7 @@ def _struct_check(kind: type) -> Check:
     with _making_lock:
         made = CHECKS.get(kind) or _making.get(kind)
         if made is None:
-            _making[kind] = lambda value: CHECKS[kind](value)  # for a struct that holds its like
+            _making[kind] = lambda value: CHECKS[kind](value)  # noqa: PLW0108  (made later) for a struct that holds its like
             made = CHECKS[kind] = _made(kind)
             del _making[kind]
         return made

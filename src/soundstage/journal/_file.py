@@ -93,6 +93,7 @@ class JournalFile:
         self.path = path
         self._redactor = redactor
         self._pieces = Pieces(redactor)
+        self.problem: EnvironmentProblem | None = None  # the first event that was not written
         self._fd = self._open()
         try:
             self._lock()
@@ -162,7 +163,7 @@ class JournalFile:
     def _missing(self) -> str:
         """Why nobody will find what has been written; empty if the file is where it was made."""
         try:
-            here, there = os.fstat(self._fd), os.stat(self.path)
+            here, there = os.fstat(self._fd), self.path.stat()
         except OSError as error:
             return f"{self.path}: {error.strerror}"
         return "" if os.path.samestat(here, there) else f"{self.path} is another file now"
@@ -181,17 +182,19 @@ class JournalFile:
         except OSError:
             os.close(self._fd)
             self._fd = -1
-        raise EnvironmentProblem(
+        problem = EnvironmentProblem(
             f"the journal {self.path} cannot be written",
             seen=reason,
             hint="free some disk space, or choose another folder for the journal",
-        ) from None
+        )
+        self.problem = self.problem or problem
+        raise problem from None
 
     def close(self) -> None:
         """Close the file; harmless when it is closed.
 
         Raises:
-            EnvironmentProblem: if the file has been deleted or replaced meanwhile, or the disk fails. It is closed then.
+            EnvironmentProblem: if the file has been deleted or replaced meanwhile, or the disk fails; it is closed.
         """
         if self._fd < 0:
             return

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from soundstage.clock import Clock, Deadline, running_clock
-from soundstage.errors import InvalidStateError, WaitTimeout
+from soundstage.errors import EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal._checked import CHECKS, Seen, check_envelope, check_event
 from soundstage.journal._events import Event, Record
 from soundstage.journal._file import JournalFile
@@ -78,6 +78,11 @@ class Journal:
     def path(self) -> Path | None:
         """The file, if there is one."""
         return self._file.path if self._file else None
+
+    @property
+    def problem(self) -> EnvironmentProblem | None:
+        """Why the first of the events that are missing in the file could not be written; `None` if none is."""
+        return self._file.problem if self._file else None
 
     @property
     def closed(self) -> bool:

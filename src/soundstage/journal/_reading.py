@@ -78,7 +78,7 @@ def _start(piece: _Piece) -> int:
 def quick(data: bytes) -> bytes:
     """The reading of data, but for escapes that begin with one of `CODE_SIGNS`."""
     if b"\\" in data:
-        if any([sign in data for sign in _CODED_AGAIN]):
+        if any(sign in data for sign in _CODED_AGAIN):
             return plain(data)
         for escape in (b"\\n", b"\\r", b"\\t"):
             data = data.replace(escape, b"")

@@ -170,7 +170,7 @@ class Redactor:
         if begun != CODED:
             return True
         seen = plain(data)
-        return any([group.begins(seen) not in (None, CODED) for group in groups])
+        return any(group.begins(seen) not in (None, CODED) for group in groups)
 
     def json(self, data: bytes) -> bytes:
         """JSON, or lines of JSON, without secrets. What was valid stays valid and keeps its structure."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from soundstage.pytest_plugin import _budget, _containers
+from soundstage.pytest_plugin._clean import clean_report
 from soundstage.pytest_plugin._containers import services_scope as services_scope
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
 from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
@@ -123,8 +124,10 @@ def pytest_runtest_makereport(
     """Add the trace and the unused rules to the report of a failed test."""
     report = yield
     stage = item.stash.get(STAGE, None)
-    if stage is not None and report.failed:
-        report.sections.extend(stage.failure_sections(item.config.getoption("--soundstage-html")))
+    if stage is not None:
+        if report.failed:
+            report.sections.extend(stage.failure_sections(item.config.getoption("--soundstage-html")))
+        clean_report(report, stage.journal.redactor.text)
     return report
 
 

@@ -8,6 +8,7 @@ the server up. They meet in the journal, which takes appends from any thread.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -52,6 +53,7 @@ REAL: Final = frozenset(  # fixtures that need the machine's time
 )
 D = TypeVar("D", bound=Daemon)
 SHOWN: Final = 200  # lines of the trace in a failure report
+LONGEST_NAME: Final = 150  # bytes of a test's id in the name of its page
 
 
 class Options(NamedTuple):
@@ -339,25 +341,28 @@ class Stage:
         """Titles and texts for the report of a failed test; the page too, if a folder is given."""
         if len(self.journal) < 2:
             return []
-        lines = self.journal.redactor.text(self.trace().format()).splitlines()
-        if len(lines) > SHOWN:
-            lines = [f"... {len(lines) - SHOWN} lines before", *lines[-SHOWN:]]
-        sections = [("soundstage trace", "\n".join(lines))]
+        sections = [("soundstage trace", _or_problem(self._shown_trace))]
         unused = self.scripted.unused()
         if unused:
             sections.append(("soundstage unused rules", list_rules(unused)))
         if html:
-            sections.append(("soundstage page", str(self._write_page(html))))
+            sections.append(("soundstage page", _or_problem(lambda: str(self._write_page(html)))))
         return sections
+
+    def _shown_trace(self) -> str:
+        lines = self.journal.redactor.text(self.trace().format()).splitlines()
+        if len(lines) > SHOWN:
+            lines = [f"... {len(lines) - SHOWN} lines before", *lines[-SHOWN:]]
+        return "\n".join(lines)
 
     def _write_page(self, folder: str) -> Path:
         from soundstage.report import Section, write_page
 
         root = Path(".soundstage/failures") if folder == "-" else Path(folder)
-        name = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in self.name)
-        path = root / f"{name[-150:]}.html"
+        redactor = self.journal.redactor
+        path = root / f"{page_name(redactor.text(self.name), self.name)}.html"
         section = Section(title=self.name, records=self.journal.read(), outcome="failed")
-        write_page(path, [section], title=self.name, redactor=self.journal.redactor)
+        write_page(path, [section], title=self.name, redactor=redactor)
         return path
 
     def close(self) -> None:
@@ -372,3 +377,23 @@ class Stage:
                 check_egress(self.journal, self._checked)
         finally:
             self.journal.close()
+
+
+def page_name(shown: str, name: str) -> str:
+    """The name of a test as that of a file: short enough for any file system, and no two tests share it.
+
+    Args:
+        shown: the test's id, without secrets.
+        name: the test's id.
+    """
+    letters = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in shown)
+    end = letters.encode("utf-8", "replace")[-LONGEST_NAME:].decode("utf-8", "ignore")
+    return f"{end}-{hashlib.blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
+
+
+def _or_problem(make: Callable[[], str]) -> str:
+    """What belongs into a report, or why it cannot be had: a report never ends a run."""
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001  (told in the report; the test's own failure stays the headline)
+        return f"not available: {error}"

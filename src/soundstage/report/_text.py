@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from soundstage.journal import Redactor, read_journal
+from soundstage.journal import Redactor, UnknownEvent, clean_records, read_journal
 from soundstage.report._page import write_page
 from soundstage.report._section import Section
 from soundstage.report._table import SummaryRow, table
@@ -79,15 +78,27 @@ def show_journal(journal: Path | str, *, html: Path | str | None = None) -> str:
 
     Raises:
         EnvironmentProblem: if the journal cannot be read, or the page not be written.
-        HarnessError: if a line is not a record.
+        HarnessError: if no line is a record.
     """
     records = read_journal(journal)
+    redactor = Redactor.from_environment()
+    lost = [event for record in records if isinstance(event := record.event, UnknownEvent) and event.problem]
     if html is None:
-        return render_text(build_trace(records))
+        text = redactor.text(render_text(build_trace(list(clean_records(records, redactor)))))
+        return text + _lost(lost)
     name = Path(journal).name
-    redactor = Redactor.from_environment(os.environ)
     page = write_page(html, [Section(name, records)], title=f"Soundstage: {name}", redactor=redactor)
-    return f"page: {page.resolve()}"
+    return f"page: {page.resolve()}" + _lost(lost)
+
+
+def _lost(events: Sequence[UnknownEvent]) -> str:
+    """How many lines could not be read, and which."""
+    if not events:
+        return ""
+    count = f"{len(events)} line{'s' if len(events) != 1 else ''}"
+    return f"\n{count} of the journal could not be read:\n" + "\n".join(
+        f"  {event.problem}" for event in events
+    )
 
 
 def _look(width: int | None, colour: bool | None) -> _Look:  # noqa: FBT001

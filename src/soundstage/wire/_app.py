@@ -20,7 +20,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from soundstage.clock import Clock, IdSource, running_clock
-from soundstage.errors import ConnectionCut, ProviderError, RequestRejected, ScriptError
+from soundstage.errors import ConnectionCut, EnvironmentProblem, ProviderError, RequestRejected, ScriptError
 from soundstage.journal import Journal, RequestRefused, RequestServed
 from soundstage.messages import (
     FinishChunk,
@@ -105,6 +105,17 @@ class WireApp:
         if request.path == "/health":
             await exchange.reply(200, {"content-type": "application/json"}, b'{"status":"ok"}')
             return
+        try:
+            await self._answer(request, exchange)
+        except EnvironmentProblem as error:
+            # The journal cannot be written: the app is told so, and not to try again.
+            if exchange.started:
+                raise
+            codec = CODECS[format_of(request.path)]
+            fault = codec.fault(ProviderError(str(error), status=500, headers=NO_RETRY), self._stamp())
+            await exchange.reply(fault.status, fault.headers, fault.body)
+
+    async def _answer(self, request: HttpRequest, exchange: Exchange) -> None:
         if request.path.startswith("/_soundstage/"):
             await self._control.handle(request, exchange)
         elif self._token and not self._authorized(request):
