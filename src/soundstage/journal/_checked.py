@@ -26,7 +26,7 @@ DEEPEST: Final = 200  # lists and objects in each other
 _WORD: Final = 2**63
 _LARGEST: Final = 2**1024  # whole numbers beyond have no exact form that readers agree on
 _SHOWN: Final = 80
-_NOT_TOO_DEEP: Final = f"at most {DEEPEST} lists and objects in each other, and no cycle"
+_NOT_TOO_DEEP: Final = "what JSON can hold: no cycle, not hundreds of lists and objects in each other"
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
