@@ -77,14 +77,11 @@ class Redactor:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Redactor:
         """A redactor that knows the values of variables named like keys, tokens, passwords, and logins in addresses.
 
-        Of this process's environment, which is the default, it also knows what is set later.
+        It also knows what this process's environment holds whenever something is looked at: what is set later counts.
         """
         made = cls()
-        if environment is os.environ:
-            made._watched = vars(os.environ).get(
-                "_data", os.environ
-            )  # read when the first secret is looked for
-        else:
+        made._watched = vars(os.environ).get("_data", os.environ)
+        if environment is not os.environ:
             made.add_environment(environment)
         return made
 
