@@ -92,15 +92,21 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 def _short(value: Any) -> Any:
     """`value` with long texts cut, and without what JSON has no form for."""
     if isinstance(value, str):
+        value = _writable(value)
         left = len(value) - LONGEST
         return value if left <= 0 else f"{value[:LONGEST]}... ({left} characters more)"
     if isinstance(value, Mapping):
-        return {str(key): _short(item) for key, item in value.items()}
+        return {_writable(str(key)): _short(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_short(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, bool | int | float) else repr(value)
+
+
+def _writable(text: str) -> str:
+    """`text` with halves of surrogate pairs, which UTF-8 cannot hold, as visible escapes."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def from_sdk(span: ReadableSpan) -> Span:
