@@ -18,6 +18,7 @@ from soundstage.agents import (
     SettingError,
 )
 from soundstage.clock import run
+from soundstage.host import HostBuilder
 from soundstage.journal import DaemonChanged
 
 
@@ -214,3 +215,42 @@ def test_a_channel_id_is_a_number_from_0(channel):
 def test_what_is_no_gateway_is_refused_when_the_app_is_configured():
     with pytest.raises(TypeError, match="object has no connect, disconnect, inbound_messages, send_message"):
         AppBuilder().use_discord(1, gateway=object())
+
+
+def two_channels(app):
+    first = app.use_discord(1001, name="first")
+    second = app.use_discord(1002, name="second")
+    both = lambda said: ChatReply(text=f"heard {said.text}", sender="bot")  # noqa: E731
+    app.covenant().connect(first).connect(second).routes(lambda to: to.route(ChatReceived, ChatReply, both))
+
+
+def test_two_branches_share_one_virtual_discord():
+    async def body(host):
+        ann = host.discord.user("ann")
+        await ann.says("one", channel=1001)
+        await ann.says("two", channel=1002)
+        await ann.says("three", channel=1003)
+        await host.clock.sleep(60)
+        return sorted(host.discord.sent_messages)
+
+    heard = HostBuilder().with_virtual_discord().configure(two_channels).run(body)
+    assert heard == [(1001, "heard one"), (1001, "heard two"), (1002, "heard one"), (1002, "heard two")]
+
+
+@pytest.mark.parametrize(
+    ("gateway", "branch", "heard"),
+    [(True, None, True), (False, True, True), (True, False, False), (False, None, False)],
+)
+def test_either_switch_lets_messages_of_bots_in_and_the_branch_has_the_last_word(gateway, branch, heard):
+    def configure(app):
+        echo = lambda said: ChatReply(text=f"heard {said.text}", sender="bot")  # noqa: E731
+        chat = app.use_discord(1001, include_bots=branch)
+        app.covenant().connect(chat).routes(lambda to: to.route(ChatReceived, ChatReply, echo))
+
+    async def body(host):
+        await host.discord.user("robot", bot=True).says("beep", channel=1001)
+        await host.clock.sleep(5)
+        return [message.text for message in host.discord.sent_messages]
+
+    sent = HostBuilder().with_virtual_discord(include_bots=gateway).configure(configure).run(body)
+    assert sent == (["heard beep"] if heard else [])

@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from soundstage.clock import VirtualClock, VirtualLoop, run
-from soundstage.errors import ExpectationError
+from soundstage.errors import ExpectationError, ScriptError, WaitTimeout
 from soundstage.host import HostBuilder
 from soundstage.journal import DaemonChanged, Journal, RunFinished
 from soundstage.lifecycle import Daemon, Status
@@ -284,3 +284,75 @@ def test_a_run_whose_body_fails_does_not_wait_for_what_is_under_way():
         return host.clock.now()
 
     assert run(main()) <= 1
+
+
+# What a run says when nobody has said how strict it is.
+
+
+@pytest.mark.parametrize(
+    ("script", "line", "finding"),
+    [
+        (Script(), "hello", "no rule in a strict script"),
+        (Script.from_data({"rules": [{"when": {"user": "bye"}, "reply": "x"}]}), None, "never used"),
+    ],
+)
+def test_a_run_is_strict_unless_its_script_says_otherwise(script, line, finding):
+    async def swallows(app):
+        with contextlib.suppress(Exception):
+            await asks(app)
+
+    async def body(host):
+        if line is not None:
+            await host.console.send(line)
+
+    with pytest.raises(ScriptError, match=finding):
+        HostBuilder().with_script(script).with_app(swallows).run(body)
+    lenient = Script(strict=False)
+    lenient.rules = script.rules
+    HostBuilder().with_script(lenient).with_app(swallows).run(body)
+    with_default = Script()
+    with_default.otherwise("whatever")
+    HostBuilder().with_script(with_default).with_app(swallows).run(body)
+
+
+def test_the_end_of_an_app_ends_every_wait_for_it_and_is_told():
+    async def says_one_thing(app):
+        app.console.write_line("one")
+        app.console.write_error_line("bad")
+
+    async def body(host):
+        assert await host.console.collect_all(within=600) == ["one"]
+        assert await host.console.errors.collect_all(within=600) == ["bad"]
+        await host.console.expect_nothing(within=600)
+        with pytest.raises(ExpectationError, match="then the app ended by itself"):
+            await host.console.expect("two", within=600)
+        with pytest.raises(ExpectationError, match=r"1 line\(s\); 0 came[\s\S]*then the app ended by itself"):
+            await host.console.collect(1, within=600)
+        with pytest.raises(ExpectationError, match="then the app ended by itself"):
+            await host.discord.expect_message("two", within=600)
+        await host.discord.expect_nothing(within=600)
+        assert host.clock.now() == 0
+
+    HostBuilder().with_virtual_discord().with_app(says_one_thing).run(body)
+
+
+def test_every_time_out_counts_the_input_that_was_not_read():
+    async def reads_one(app):
+        app.console.write_line(f"got {await app.console.read_line()}")
+        await asyncio.get_running_loop().create_future()
+
+    async def body(host):
+        for line in ("one", "two", "three"):
+            await host.console.send(line)
+        with pytest.raises(WaitTimeout, match=r"got one[\s\S]*2 line\(s\) of input unread"):
+            await host.console.expect("two")
+        with pytest.raises(WaitTimeout, match=r"got one[\s\S]*2 line\(s\) of input unread"):
+            await host.console.collect(5)
+        for bad in (0, -1, float("nan")):
+            with pytest.raises(ValueError, match="more than 0"):
+                await host.console.expect("one", within=bad)
+        with pytest.raises(ValueError, match="finite"):
+            await host.console.expect_nothing(within=float("inf"))
+        assert await host.console.expect("one", within=float("inf")) == "got one"
+
+    HostBuilder().with_app(reads_one).run(body)

@@ -16,8 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from soundstage.agents._drafts import DraftPump
-from soundstage.agents._manifest import Route
-from soundstage.agents._pump import route_pump
+from soundstage.agents._errors import CovenantError, CovenantProblem
+from soundstage.agents._manifest import Route, type_name
+from soundstage.agents._pump import Pump, route_pump
 from soundstage.agents._scope import AppScope, AppSide, Branch, BranchDaemons
 from soundstage.agents._shatters import ShatterPolicy
 from soundstage.agents._transcript import TranscriptBuilder
@@ -37,6 +38,7 @@ class Plan(NamedTuple):
     routes: tuple[Route, ...]
     makers: tuple[MakeDaemon, ...]
     transcript: TranscriptBuilder
+    terminals: tuple[type[Event], ...] = ()
 
     @property
     def entries(self) -> tuple[type[Event], ...]:
@@ -136,15 +138,40 @@ class AppDaemon(TaskDaemon):
 
 
 def _make_daemons(plan: Plan, scope: AppScope) -> BranchDaemons:
-    """All daemons, in the order in which they start."""
+    """All daemons, in the order in which they start.
+
+    Raises:
+        CovenantError: if nobody reads what an input brings in.
+    """
     workers: list[Daemon] = []
     for family in plan.families:
         workers += _family_daemons(family, plan.shatters, scope)
     branches = [branch.daemons(scope) for branch in plan.branches]
     workers += [worker for branch in branches for worker in branch.workers]
     workers += [route_pump(route, scope.followers) for route in plan.routes]
-    workers += [make(scope) for make in plan.makers]
+    by_hand = [make(scope) for make in plan.makers]
+    workers += by_hand
+    if all(isinstance(daemon, Pump) for daemon in by_hand):  # what others read, nobody can know
+        _check_read(plan, branches, scope)
     return BranchDaemons(tuple(workers), tuple(one for branch in branches for one in branch.inputs))
+
+
+def _check_read(plan: Plan, daemons: Sequence[BranchDaemons], scope: AppScope) -> None:
+    """Every entry that comes in from outside has a reader, or is declared terminal."""
+    read = {*scope.followers.kinds, *plan.terminals}
+    problems = [
+        CovenantProblem(
+            "unread",
+            type_name(kind),
+            f"{branch.name!r} takes {type_name(kind)} in and nobody reads it: connect it by a route, or by a Pump",
+        )
+        for branch, made in zip(plan.branches, daemons, strict=True)
+        if made.inputs
+        for kind in branch.manifest.produces
+        if kind not in read
+    ]
+    if problems:
+        raise CovenantError(problems)
 
 
 def _family_daemons(

@@ -83,7 +83,7 @@ class AppBuilder:
         *,
         name: str = "discord",
         gateway: DiscordGateway | None = None,
-        include_bots: bool = False,
+        include_bots: bool | None = None,
     ) -> Manifest:
         """One channel of Discord; see `DiscordBranch`."""
         return self.use(
@@ -160,6 +160,7 @@ class AppBuilder:
                 routes=self._routes(),
                 makers=tuple(self._makers),
                 transcript=self._transcript,
+                terminals=() if self._covenant is None else self._covenant.terminals,
             )
         )
 
@@ -190,7 +191,7 @@ class AppBuilder:
         )
 
     def _routes(self) -> tuple[Route, ...]:
-        if self._covenant is None:
+        if self._covenant is None:  # whether somebody reads what comes in is asked when the app starts
             return ()
         problems = (*self._covenant.problems(), *self._unconnected(self._covenant))
         if problems:
@@ -198,7 +199,7 @@ class AppBuilder:
         return self._covenant.build()
 
     def _unconnected(self, covenant: Covenant) -> list[CovenantProblem]:
-        """Branches that nobody speaks to; daemons written by hand may do that without the covenant."""
+        """Branches that nobody speaks to. Daemons written by hand may: that is asked when the app starts."""
         connected = {manifest.branch for manifest in covenant.manifests}
         left = [name for name in self._branches if name not in connected and not self._makers]
         return [

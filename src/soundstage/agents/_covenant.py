@@ -55,6 +55,7 @@ class Covenant:
     | `same branch`         | each branch is connected once                                              |
     | `empty`               | there is a branch                                                          |
     | `unconnected`         | every branch of the app is connected (asked by `AppBuilder.build`)         |
+    | `unread`              | what comes in has a reader (asked when the app starts)                     |
 
     Example:
         >>> from soundstage.agents import ChatEntry, ChatReceived, ChatReply
@@ -68,6 +69,11 @@ class Covenant:
     def __init__(self) -> None:
         self._manifests: list[Manifest] = []
         self._routes: Routes | None = None
+
+    @property
+    def terminals(self) -> tuple[type[Event], ...]:
+        """What goes nowhere, on purpose."""
+        return () if self._routes is None else tuple(self._routes.terminals)
 
     @property
     def manifests(self) -> tuple[Manifest, ...]:

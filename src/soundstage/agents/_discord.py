@@ -2,13 +2,14 @@
 
 It talks to a gateway of four members (`DiscordGateway`); whether Discord or a world is behind it, it cannot
 tell. Messages of bots are left alone unless asked for, so that two bots do not answer each other for ever, and
-so are messages of other channels: everything that the branch says goes to its one channel.
+so are messages of other channels: everything that the branch says goes to its one channel. Several branches on one
+gateway share its connection.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -85,7 +86,7 @@ class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
         channel_id: the channel that it listens to, and to which everything it says goes.
         name: unique in an app.
         gateway: the way to Discord; that of the surroundings, unless given.
-        include_bots: whether messages of bots count.
+        include_bots: whether messages of bots count; unless given, they do if the gateway was made to deliver them.
 
     Raises:
         SettingError: if `channel_id` is less than 0.
@@ -95,7 +96,7 @@ class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
     channel_id: int
     name: str = "discord"
     gateway: Any = None
-    include_bots: bool = False
+    include_bots: bool | None = None
 
     def __post_init__(self) -> None:
         if type(self.channel_id) is not int or self.channel_id < 0:
@@ -118,7 +119,7 @@ class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
 
     def daemons(self, scope: AppScope) -> BranchDaemons:
         """The connection, one that sends, one that listens."""
-        gateway: DiscordGateway = self.gateway or scope.part("discord", self.name)
+        gateway: Any = self.gateway or scope.part("discord", self.name)
 
         async def say(record: Record) -> None:
             reply: Any = record.event
@@ -126,19 +127,25 @@ class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
                 await gateway.send_message(self.channel_id, reply.text)
             scope.journal.append(ChatAck(position=record.position), source=self.name, cause=record.position)
 
-        async def listen() -> None:
-            async for message in gateway.inbound_messages:
-                if self._is_for_us(message):
-                    said = ChatReceived(text=message.content, sender=message.author)
-                    scope.journal.append(said, source=self.name, cause=working_on.get())
+        def take(message: InboundMessage) -> None:
+            if self._is_for_us(message, bots=listeners.bots):
+                said = ChatReceived(text=message.content, sender=message.author)
+                scope.journal.append(said, source=self.name, cause=working_on.get())
 
+        listeners = _listeners(scope, gateway)
+        listeners.takers.append(take)
+        if self.include_bots and hasattr(gateway, "include_bots"):
+            gateway.include_bots = True
         done = acked(scope.followers, ChatAck, self.name)
         writer = Pump(f"{self.name}.out", scope.followers, (ChatReply,), say, done=done)
+        if len(listeners.takers) > 1:  # another branch has the connection and the reader
+            return BranchDaemons((writer,))
         connection = _Connection(f"{self.name}.connection", scope.journal, gateway)
-        return BranchDaemons((connection, writer), (TaskDaemon(f"{self.name}.in", scope.journal, listen),))
+        reader = TaskDaemon(f"{self.name}.in", scope.journal, listeners.listen)
+        return BranchDaemons((connection, writer), (reader,))
 
-    def _is_for_us(self, message: InboundMessage) -> bool:
-        if message.is_bot and not self.include_bots:
+    def _is_for_us(self, message: InboundMessage, *, bots: bool) -> bool:
+        if message.is_bot and not (bots if self.include_bots is None else self.include_bots):
             return False
         return message.channel_id == self.channel_id and bool(message.content.strip())
 
@@ -149,6 +156,31 @@ def _check_gateway(gateway: object) -> None:
         raise TypeError(
             f"a Discord gateway has {', '.join(_GATEWAY)}; {type(gateway).__name__} has no {', '.join(missing)}"
         )
+
+
+class _Listeners:
+    """The branches on one gateway: one reader, who offers every message to each of them.
+
+    Attributes:
+        takers: take a message if it is for their branch.
+        bots: whether the gateway was made to deliver messages of bots.
+    """
+
+    def __init__(self, gateway: DiscordGateway) -> None:
+        self._gateway = gateway
+        self.takers: list[Callable[[InboundMessage], None]] = []
+        self.bots = bool(getattr(gateway, "include_bots", False))
+
+    async def listen(self) -> None:
+        async for message in self._gateway.inbound_messages:
+            for take in self.takers:
+                take(message)
+
+
+def _listeners(scope: AppScope, gateway: DiscordGateway) -> _Listeners:
+    """Those of this run of the app; the first branch makes them."""
+    found: _Listeners = scope.shared.setdefault(id(gateway), _Listeners(gateway))
+    return found
 
 
 class _Connection(Daemon):

@@ -23,11 +23,12 @@ class Follower:
 
     Attributes:
         passed: the position up to which it has dealt with everything.
+        kinds: the classes of records that it sees.
     """
 
     def __init__(self, followers: Followers, kinds: tuple[type[Event], ...], after: int) -> None:
         self._followers = followers
-        self._kinds = frozenset(kinds)
+        self.kinds = frozenset(kinds)
         self.passed = after
 
     def skip_to(self, position: int) -> None:
@@ -39,7 +40,7 @@ class Follower:
         try:
             async with aclosing(self._followers.journal.tail(self.passed)) as tail:  # type: ignore[type-var]
                 async for record in tail:
-                    if type(record.event) in self._kinds:
+                    if type(record.event) in self.kinds:
                         yield record
                     self.passed = record.position
                     self._followers.moved()
@@ -80,6 +81,11 @@ class Followers:
         follower = Follower(self, kinds, self.start if after is None else after)
         self._followers.append(follower)
         return follower
+
+    @property
+    def kinds(self) -> frozenset[type[Event]]:
+        """The classes of records that somebody reads."""
+        return frozenset().union(*(follower.kinds for follower in self._followers))
 
     def leave(self, follower: Follower) -> None:
         """Forget a follower that reads no more."""

@@ -60,6 +60,7 @@ class AppScope:
         journals: typed views of the families that the app has.
         followers: who reads the journal; give it to a `Pump`, or call `follow` for a reader of your own.
         transcript: makes the messages for a model.
+        shared: what branches on one thing have in common, by the id of that thing.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class AppScope:
         self.journals = Journals(context.journal, families)
         self.followers = Followers(context.journal)
         self.transcript = transcript
+        self.shared: dict[int, Any] = {}
         self._when_windowed: list[Callable[[int], Any]] = []
 
     def part(self, name: str, branch: str) -> Any:

@@ -55,6 +55,7 @@ class Terminal(Daemon):
         isolation: how far it is kept apart.
         grace: seconds that it gets to end after SIGHUP and SIGTERM, when it is stopped.
         code: the exit code that it is to have; any, if `None`.
+        within: seconds that waits take at most, unless they are told otherwise.
         echo: whether the terminal shows what is typed; a program that edits lines itself decides for itself.
         on_output: gets what the program writes, as it comes, before it is drawn.
         name: how messages and the journal call it.
@@ -91,6 +92,7 @@ class Terminal(Daemon):
         isolation: AnyIsolation = Isolation.PROCESS,
         grace: float = GRACE,
         code: int | None = 0,
+        within: float = WITHIN,
         echo: bool = True,
         on_output: Callable[[bytes], None] | None = None,
         name: str = "terminal",
@@ -104,6 +106,7 @@ class Terminal(Daemon):
         self._cwd = cwd
         self._grace = grace
         self._exits = ExitCodes(name, code)
+        self._within = within
         self._echo = echo
         self._on_output = on_output
         self._sandbox = Sandbox(
@@ -224,7 +227,7 @@ class Terminal(Daemon):
         self._log.name(screen, label)
         return screen
 
-    async def expect(self, match: Any, *, within: float = WITHIN) -> Screen:
+    async def expect(self, match: Any, *, within: float | None = None) -> Screen:
         """Wait until the screen shows something. Returns the screen that does; one that does already counts.
 
         Args:
@@ -239,6 +242,7 @@ class Terminal(Daemon):
         """
         process = self._running()
         wanted = matcher(match)
+        within = self._within if within is None else within
         try:
             async with time_limit(within):
                 screen = await self._shows(wanted, process)
@@ -267,7 +271,7 @@ class Terminal(Daemon):
                 return None
             await changed.wait()
 
-    async def expect_exit(self, code: int | None = 0, *, within: float = WITHIN) -> int:
+    async def expect_exit(self, code: int | None = 0, *, within: float | None = None) -> int:
         """Wait until the program has exited. Returns its exit code, negative for a signal.
 
         Args:
@@ -279,6 +283,7 @@ class Terminal(Daemon):
             WaitTimeout: if it does not exit in time; it runs on.
         """
         process = self._running()
+        within = self._within if within is None else within
         expected = "an exit" if code is None else f"an exit with code {code}"
         try:
             async with time_limit(within):

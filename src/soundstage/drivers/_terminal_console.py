@@ -29,6 +29,7 @@ from soundstage.errors import AppError, InvalidStateError
 from soundstage.journal import Journal, MessageSent, Noted, Record
 from soundstage.worlds import Console, ConsoleLines, Screen
 
+WITHIN: Final = 30.0
 GRACE: Final = 5.0
 FLOOD: Final = 10_000  # lines that are kept until the test acts again
 END_OF_INPUT: Final = b"\x04"
@@ -46,7 +47,7 @@ class TerminalConsole(Console):
         environment: variables that the program gets besides the isolated ones; a function is called at the start.
         ready: is awaited after the start: the program counts as started when it returns.
         name: how messages and the journal call it.
-        within: seconds that `expect` waits, unless it is told otherwise.
+        within: seconds that waits take at most, here and on its `terminal`, unless they are told otherwise.
         grace: seconds that the program gets to end when its input has ended.
         interrupt: whether it is told to end with Ctrl-C, too: for programs that do not end with their input.
         **options: what `Terminal` takes besides: `columns`, `rows`, `cwd`, `allow`, `proxy`, `isolation`, `code`.
@@ -63,7 +64,7 @@ class TerminalConsole(Console):
         environment: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
         ready: Callable[[], Awaitable[None]] | None = None,
         name: str = "console",
-        within: float = 10.0,
+        within: float = WITHIN,
         grace: float = GRACE,
         interrupt: bool = False,
         **options: Any,
@@ -119,6 +120,7 @@ class TerminalConsole(Console):
             echo=False,
             on_output=self._heard,
             name=self.app_name,
+            within=self._within,
             **self._options,
         )
         await self._terminal.start()

@@ -71,7 +71,8 @@ class HostBuilder:
         self._built = False
 
     def with_script(self, script: Script) -> Self:
-        """What the model says.
+        """What the model says. The run is strict, unless the script says otherwise (`strict=False`) or has a default
+        reply: every request needs a rule, and every rule a request.
 
         Raises:
             TypeError: if it is no `Script`; `Script.load(path)` makes one of a file.
@@ -132,7 +133,9 @@ class HostBuilder:
         def make(host: Host) -> Daemon:
             from soundstage.worlds.mcp import McpServer
 
-            return McpServer(host.journal, name=name, **{"ids": host.ids, **options})
+            server = McpServer(host.journal, name=name, **{"ids": host.ids, **options})
+            server.waits_within = self._within().get("within", server.waits_within)
+            return server
 
         return self.with_daemon(make)
 
@@ -219,7 +222,7 @@ class HostBuilder:
         return self
 
     def with_timeout(self, seconds: float) -> Self:
-        """How long expectations wait, unless they are told otherwise; 5 s, and 10 s for programs, without this.
+        """How long waits take, unless they are told otherwise; 5 s without this, and 30 s for programs.
 
         Raises:
             ValueError: if it is not more than 0.
@@ -273,6 +276,7 @@ class HostBuilder:
             raise InvalidStateError("this builder has built its run", hint="make another HostBuilder")
         self._check_one_app()
         self._built = True
+        self._script.decide_strict()
         ids = IdSource(self._settings.seed)
         redactor = self._redactor or Redactor.from_environment(real_environment())
         journal = Journal(self._path, clock=self._clock(), run=ids.hex(8), redactor=redactor)
@@ -284,6 +288,7 @@ class HostBuilder:
             host.daemons.append(check_part(made, Daemon, "with_daemon", "a function that makes a Daemon"))
         if self._program is not None:
             host.daemons.append(self._program(host))
+            host.has_program = True
         app = self._made_app(host)
         if app is not None:
             self._add_app(host, app)

@@ -46,4 +46,6 @@ App = Callable[[AppContext], Awaitable[None]]
 def app_daemon(app: App, context: AppContext) -> TaskDaemon:
     """An app as a daemon. A `JournalApp` makes its own, which runs when all its parts do; others run at once."""
     make: Callable[[AppContext], TaskDaemon] | None = getattr(app, "daemon", None)
-    return TaskDaemon("app", context.journal, lambda: app(context)) if make is None else make(context)
+    daemon = TaskDaemon("app", context.journal, lambda: app(context)) if make is None else make(context)
+    daemon.tells_end = True  # whoever waits for what it says is told
+    return daemon

@@ -68,6 +68,7 @@ class Host:
         self.model = model
         self.daemons: list[Daemon] = []
         self.app: TaskDaemon | None = None
+        self.has_program = False
         self.entries: Sequence[type[Event]] = (Event,)
         self._begun = len(journal)  # what a file holds already belongs to earlier runs
         self._supervisor: Supervisor | None = None
@@ -208,7 +209,7 @@ class Host:
             await ending.wait(self._supervisor.stop)
         ending.take(self._close_data_dir)
         if error is None and ending.interrupted is None:
-            self._check(ending, cut)
+            self._check(ending, cut if self.app is not None or self.has_program else None)
 
     async def _settle(self, *, failed: bool) -> Cut:
         """Let the app come to its end by itself; the work that is left."""
@@ -221,7 +222,7 @@ class Host:
             self.daemons, apps, self.journal, after=self._begun, grace=self.settings.grace
         )
 
-    def _check(self, ending: Ending, cut: Cut) -> None:
+    def _check(self, ending: Ending, cut: Cut | None) -> None:
         """What must hold; a finding beside a failure of the background is told in a note of that."""
         failures = list(ending.problems)
         ending.take(lambda: self._check_end(cut))
@@ -229,7 +230,7 @@ class Host:
             failures[0].add_note(f"and at the end of the run: {finding}")
             ending.problems.remove(finding)
 
-    def _check_end(self, cut: Cut) -> None:
+    def _check_end(self, cut: Cut | None) -> None:
         self.closed.look()
         check_end(
             self.journal,

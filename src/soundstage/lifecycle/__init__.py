@@ -1,6 +1,6 @@
 """Things that start, run and stop: daemons, the supervisor that owns them, and folders that go with a run."""
 
-from soundstage.lifecycle._daemon import Daemon, Status, TaskDaemon, of_daemon
+from soundstage.lifecycle._daemon import ENDED, Daemon, Status, TaskDaemon, of_daemon
 from soundstage.lifecycle._git_call import GitCall, git_call, run_git
 from soundstage.lifecycle._patience import Patience
 from soundstage.lifecycle._processes import owner_is_dead, started_at, variables_of
@@ -9,6 +9,7 @@ from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
 from soundstage.lifecycle._thread import LoopThread
 
 __all__ = [
+    "ENDED",
     "UNCLEAN",
     "Daemon",
     "GitCall",

@@ -47,6 +47,9 @@ ALLOWED: Final = frozenset(
 )
 
 
+ENDED: Final = "ended"
+"""What the journal says of a coroutine that has come to its end by itself; it runs until it is stopped."""
+
 REACHED: Final = {  # a status -> those in which it is, or was before
     Status.STOPPED: frozenset(Status),
     Status.RUNNING: frozenset({Status.RUNNING, Status.COMPLETED}),
@@ -199,6 +202,7 @@ class TaskDaemon(Daemon):
         self._body = body
         self._task: asyncio.Task[None] | None = None
         self._told = False
+        self.tells_end = False
 
     @property
     def done(self) -> bool:
@@ -211,6 +215,8 @@ class TaskDaemon(Daemon):
     async def _guarded(self) -> None:
         try:
             await self._body()
+            if self.tells_end:
+                self.journal.append(DaemonChanged(daemon=self.name, status=ENDED), source=self.name)
         except SystemExit as end:
             if end.code not in (None, 0):
                 self._raise_exit(end)

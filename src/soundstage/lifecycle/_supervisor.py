@@ -72,6 +72,12 @@ class Supervisor:
                 raise
             self._started.append(daemon)
 
+    async def add(self, daemon: Daemon) -> None:
+        """Start one more, which is stopped first."""
+        await daemon.start()
+        self.daemons = (*self.daemons, daemon)
+        self._started.append(daemon)
+
     def _not_ready(self, daemon: Daemon) -> WaitTimeout:
         return WaitTimeout(
             f"the daemon {daemon.name!r} was not ready within {self._start_within:g} s",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from soundstage.errors import MatchError, Problem, ScriptError, ScriptLoadError
 from soundstage.messages import ModelRequest, ToolCall
@@ -18,6 +18,8 @@ from soundstage.models._parsed import ParsedScript
 from soundstage.models._reply import Reply, as_reply
 from soundstage.models._rule import AgentSpec, Answer, Rule, in_order, phase_matcher
 from soundstage.models._words import nearest_hint
+
+NOTHING: Final = Reply(text="nothing scripted for that")
 
 
 class _On:
@@ -73,7 +75,8 @@ class Script:
     """What a scripted model says, and when.
 
     Args:
-        strict: a request that no rule answers is an error, and so is a rule that was never used.
+        strict: a request that no rule answers is an error, and so is a rule that was never used. Unless it is said,
+            runs of a `HostBuilder` and of the pytest plugin are strict, if the script has no default reply.
         name: what it is about, for people.
 
     Example:
@@ -85,12 +88,12 @@ class Script:
         3
     """
 
-    def __init__(self, *, strict: bool = False, name: str = "") -> None:
+    def __init__(self, *, strict: bool | None = None, name: str = "") -> None:
         self.strict = strict
         self.name = name
         self.rules: list[Rule] = []
         self.agents: list[AgentSpec] = []
-        self.default: Reply = Reply(text="nothing scripted for that")
+        self.default: Reply = NOTHING
         self.version = 0  # grows with every change, so that a model knows when to look again
 
     @classmethod
@@ -128,6 +131,11 @@ class Script:
         script._take(parse_data(data, source))
         return script
 
+    def decide_strict(self) -> None:
+        """Be strict unless somebody has said otherwise, or has given a default reply."""
+        if self.strict is None:
+            self.strict = self.default is NOTHING
+
     def _take(self, parsed: ParsedScript) -> int:
         """Add what was parsed, and return how many rules that were."""
         if parsed.problems:
@@ -144,7 +152,7 @@ class Script:
                 where=rule.where,
             )
         self.default = parsed.default if parsed.default is not None else self.default
-        self.strict = self.strict or parsed.strict
+        self.strict = parsed.strict or self.strict
         self.name = self.name or parsed.name
         self.version += 1
         return len(parsed.rules)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from soundstage.drivers import ClaudeCode, Command, Terminal
-    from soundstage.host import App
+    from soundstage.host import App, Host, HostBuilder
     from soundstage.journal import Journal
     from soundstage.lifecycle import TaskDaemon
     from soundstage.models import Model, Script
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from soundstage.trace import Trace
     from soundstage.wire import ModelServer
     from soundstage.worlds import Console, Workspace
-    from soundstage.worlds.discord import Discord
+    from soundstage.worlds.discord import Discord, VirtualDiscordGateway
     from soundstage.worlds.mcp import McpServer
     from soundstage.worlds.nostr import NostrRelay
 
@@ -49,9 +49,10 @@ ISOLATION = "--soundstage-isolation"
 
 MARKERS = (
     (
-        "soundstage(strict=True, seed=0, script=None, clock=None, egress='fail', hosts=()): how the stage of a test is "
-        "set up. strict: requests without a rule and rules without a request fail the test. script: a script file. "
-        "clock: 'virtual' or 'system'. egress: 'fail', 'allow' or 'closed': what happens when the app tries to reach "
+        "soundstage(strict=True, seed=0, script=None, clock=None, egress='fail', hosts=(), unfinished='fail'): how "
+        "the stage of a test is set up. strict: requests without a rule and rules without a request fail the test. "
+        "script: a script file. clock: 'virtual' or 'system'. unfinished: 'fail' or 'allow': what happens when the end "
+        "cuts off work. egress: 'fail', 'allow' or 'closed': what happens when the app tries to reach "
         "a host outside. hosts: what it may reach."
     ),
     "claude_code(**options): for `claude_code` and `test_session`, e.g. permission_mode='acceptEdits'.",
@@ -195,6 +196,18 @@ def discord(stage: Stage) -> Discord:
 
 
 @pytest.fixture
+def virtual_discord(stage: Stage) -> VirtualDiscordGateway:
+    """A Discord in process, for the apps of `run_app`: `await virtual_discord.user("ann").says("hello")`."""
+    return stage.virtual_discord()
+
+
+@pytest.fixture
+def start_host(stage: Stage) -> Callable[[HostBuilder], Awaitable[Host]]:
+    """Starts the run of a builder, which ends with the test: `host = await start_host(HostBuilder()...)`."""
+    return stage.start_host
+
+
+@pytest.fixture
 def nostr_relay(stage: Stage) -> NostrRelay:
     """A Nostr relay on loopback, for asynchronous tests: `.url`, `.user("ann")`, `await .expect_event(..)`."""
     return stage.nostr_relay()
@@ -214,7 +227,7 @@ def otlp(stage: Stage) -> OtlpReceiver:
 
 @pytest.fixture
 def run_app(stage: Stage) -> Callable[[App], Awaitable[TaskDaemon]]:
-    """Starts an app in process: `await run_app(my_app)`; it gets its model, console, clock and journal."""
+    """Starts an app in process: `await run_app(my_app)`; it gets its side of what the test has."""
     return stage.run_app
 
 

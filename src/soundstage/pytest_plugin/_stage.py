@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
@@ -21,9 +21,23 @@ from soundstage.clock import Clock, IdSource, SystemClock, VirtualClock, run
 from soundstage.config import Settings, load_settings
 from soundstage.errors import ExpectationError, InvalidStateError, ScriptError
 from soundstage.guard import real_environment
-from soundstage.host import App, AppContext, app_daemon, check_asked, check_egress, check_end, list_rules
+from soundstage.host import (
+    App,
+    AppContext,
+    Cut,
+    Ending,
+    Host,
+    HostBuilder,
+    app_daemon,
+    check_asked,
+    check_egress,
+    check_end,
+    finish_work,
+    inputs_of,
+    list_rules,
+)
 from soundstage.journal import Journal, Redactor, RunStarted
-from soundstage.lifecycle import Daemon, LoopThread, Supervisor, TaskDaemon
+from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
 from soundstage.net import ClosedSet, Egress, EgressProxy
 from soundstage.pytest_plugin._schedules import schedule_of
@@ -34,7 +48,7 @@ from soundstage.worlds import Console, Workspace
 if TYPE_CHECKING:
     from soundstage.drivers import ClaudeCode, Command, Terminal
     from soundstage.otel import OtlpReceiver
-    from soundstage.worlds.discord import Discord
+    from soundstage.worlds.discord import Discord, VirtualDiscordGateway
     from soundstage.worlds.mcp import McpServer
     from soundstage.worlds.nostr import NostrRelay
 
@@ -52,6 +66,7 @@ REAL: Final = frozenset(  # fixtures that need the machine's time
     }
 )
 D = TypeVar("D", bound=Daemon)
+GRACE: Final = 1.0  # seconds that an app gets to end by itself on the machine's time
 SHOWN: Final = 200  # lines of the trace in a failure report
 LONGEST_NAME: Final = 150  # bytes of a test's id in the name of its page
 
@@ -65,6 +80,7 @@ class Options(NamedTuple):
     clock: str | None = None
     egress: Egress = "fail"
     hosts: Sequence[str] = ()
+    unfinished: str = "fail"
 
     @classmethod
     def of(cls, mark: pytest.Mark | None, settings: Settings) -> Self:
@@ -111,6 +127,9 @@ class Stage:
         self._otlp: OtlpReceiver | None = None
         self._waiting: list[Daemon] = []  # started when the body begins
         self._late: list[Daemon] = []  # started by the body
+        self._supervisor: Supervisor | None = None
+        self._data_dir: ScratchFolder | None = None
+        self._cut: Cut | None = None
         self._cleanup = contextlib.ExitStack()
         self._thread: LoopThread | None = None
 
@@ -182,6 +201,12 @@ class Stage:
 
         return self._world(Discord, lambda: Discord(self.journal, ids=self.ids))
 
+    def virtual_discord(self) -> VirtualDiscordGateway:
+        """A Discord in process, for apps that `run_app` starts."""
+        from soundstage.worlds.discord import VirtualDiscordGateway
+
+        return self._world(VirtualDiscordGateway, lambda: VirtualDiscordGateway(self.journal, ids=self.ids))
+
     def nostr_relay(self) -> NostrRelay:
         """A Nostr relay on loopback; it starts when the body begins."""
         from soundstage.worlds.nostr import NostrRelay
@@ -225,8 +250,29 @@ class Stage:
 
     async def run_app(self, app: App) -> TaskDaemon:
         """Start an app in process; it is stopped when the body ends, and what it raises fails the test."""
-        context = AppContext(self.model, self.console().io, self.journal.clock, self.journal)
+        context = AppContext(
+            self.model,
+            self.console().io,
+            self.journal.clock,
+            self.journal,
+            next((daemon for daemon in self._waiting if hasattr(daemon, "inbound_messages")), None),
+            lambda: self.data_dir,
+        )
         return await self._start_late(app_daemon(app, context))
+
+    @property
+    def data_dir(self) -> Path:
+        """A folder for files of the app: made when it is asked for, removed at the end."""
+        if self._data_dir is None:
+            self._data_dir = ScratchFolder()
+            self._cleanup.callback(self._data_dir.close)
+        return self._data_dir.path
+
+    async def start_host(self, builder: HostBuilder) -> Host:
+        """Start the run of a builder; it ends when the body does, and what is wrong then fails the test."""
+        host = builder.build()
+        await self._start_late(_Run(host, self.journal))
+        return host
 
     async def command(self, argv: Sequence[str], **options: Any) -> Command:
         """Start a program, pointed at the scripted model and at nothing else."""
@@ -249,7 +295,8 @@ class Stage:
         return {"isolation": self.isolation, **options, "environment": ours | options.get("environment", {})}
 
     async def _start_late(self, daemon: D) -> D:
-        await daemon.start()
+        assert self._supervisor is not None
+        await self._supervisor.add(daemon)
         self._late.append(daemon)
         return daemon
 
@@ -282,7 +329,7 @@ class Stage:
 
     async def _drive(self, body: Coroutine[Any, Any, object]) -> object:
         clock = self.journal.clock
-        supervisor = Supervisor(self._waiting, clock=clock)
+        supervisor = self._supervisor = Supervisor(self._waiting, clock=clock)
         try:
             await supervisor.start()
         except BaseException:
@@ -297,21 +344,20 @@ class Stage:
         return result
 
     async def _end(self, supervisor: Supervisor, error: BaseException | None) -> None:
-        """Stop what runs; what goes wrong is raised, or noted on the error that the body has raised."""
-        problems: list[BaseException] = []
-        stops: list[Callable[[], Awaitable[None]]] = [daemon.stop for daemon in reversed(self._late)]
-        for stop in (*stops, supervisor.stop):
-            try:
-                await stop()
-            except Exception as caught:  # noqa: BLE001  (kept: raised below or noted)
-                problems.append(caught)
-        if error is not None:
-            for problem in problems:
-                error.add_note(f"and in the background: {type(problem).__name__}: {problem}")
-        elif len(problems) == 1:
-            raise problems[0]
-        elif problems:
-            raise BaseExceptionGroup("several parts of the stage failed", problems)
+        """Let the apps finish, then stop what runs; what goes wrong is raised, or noted on the body's own error."""
+        ending = Ending(self.journal.clock)
+        apps = [daemon for daemon in self._late if isinstance(daemon, TaskDaemon)]
+        for end in inputs_of(self._waiting):
+            ending.take(end)
+
+        async def settle() -> None:
+            parts = [*self._waiting, *self._late]
+            self._cut = await finish_work(parts, apps, self.journal, after=0, grace=GRACE)
+
+        if apps and error is None:
+            await ending.wait(settle)
+        await ending.wait(supervisor.stop)
+        ending.raise_for(error)
 
     def begin(self) -> None:
         """From now on, this process reaches the servers of runs and what is listed, and nothing else outside."""
@@ -322,7 +368,13 @@ class Stage:
         """What must hold after the body has passed; see `soundstage.host.check_end`."""
         self.closed.look()
         self._checked = len(self.journal)
-        check_end(self.journal, self.scripted, allow_egress=self.options.egress == "allow")
+        check_end(
+            self.journal,
+            self.scripted,
+            allow_egress=self.options.egress == "allow",
+            allow_unfinished=self.options.unfinished == "allow",
+            cut=self._cut,
+        )
         if self._asks and self.script.strict and silences_asserted() == self._silences:
             check_asked(self.journal)
 
@@ -397,3 +449,17 @@ def _or_problem(make: Callable[[], str]) -> str:
         return make()
     except Exception as error:  # noqa: BLE001  (told in the report; the test's own failure stays the headline)
         return f"not available: {error}"
+
+
+class _Run(Daemon):
+    """A host's run as a part of the test."""
+
+    def __init__(self, host: Host, journal: Journal) -> None:
+        super().__init__(f"the run {host.settings.name}", journal)
+        self._host = host
+
+    async def _start(self) -> None:
+        await self._host.__aenter__()
+
+    async def _stop(self) -> None:
+        await self._host.__aexit__(None, None, None)

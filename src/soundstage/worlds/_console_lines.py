@@ -12,7 +12,7 @@ from typing import Any
 from soundstage.errors import ExpectationError, WaitTimeout
 from soundstage.journal import Journal, MessageSent, Record
 from soundstage.match import Matcher, matcher, preview
-from soundstage.worlds._waiting import first_record, has_ended
+from soundstage.worlds._waiting import finite, first_record, has_ended
 
 
 class ConsoleLines:
@@ -76,13 +76,13 @@ class ConsoleLines:
         return _text(record)
 
     async def expect_nothing(self, *, within: float) -> None:
-        """Expect that no line comes. A line that has come and was not expected counts.
+        """Expect that no line comes; after the end of the app none can. One that has come unexpectedly counts.
 
         Raises:
             ExpectationError: if one comes.
         """
-        record = await first_record(self._journal, self._is_line, after=self._seen, within=within)
-        if record is not None:
+        record = await self._next(lambda _: True, self._seen, finite(within))
+        if record is not None and self._is_line(record):
             raise ExpectationError(
                 f"{self._channel} was expected to stay quiet for {within:g} s", seen=preview(_text(record))
             )
@@ -129,7 +129,10 @@ class ConsoleLines:
 
     def _missed(self, expected: str, seconds: float, end: Record | None) -> ExpectationError:
         shown = [preview(line) for _, line in self._after(self._seen)]
-        shown = shown or [f"no line at all; {self._describe_input()}"]
+        if not shown:
+            shown = [f"no line at all; {self._describe_input()}"]
+        elif end is None:
+            shown.append(self._describe_input())
         hint = "what is shown above came after the last expected line"
         if end is None:
             summary = f"{self._channel} did not show the expected line within {seconds:g} s"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Final
 
 from soundstage.clock import Deadline
 from soundstage.errors import ExpectationError, WaitTimeout
 from soundstage.journal import DaemonChanged, Journal, ProcessExited, Record
+from soundstage.lifecycle import ENDED
 from soundstage.match import Matcher
 
 APP: Final = "app"
@@ -27,16 +29,27 @@ async def first_record(journal: Journal, fits: Fits, *, after: int, within: floa
     return None
 
 
+def finite(within: float) -> float:
+    """The seconds for which nothing must happen: they have an end.
+
+    Raises:
+        ValueError: if they are infinite.
+    """
+    if within == math.inf:
+        raise ValueError("nothing can be expected for ever: within= is a finite number of seconds here")
+    return within
+
+
 def has_ended(record: Record, app: str) -> bool:
     """Whether nothing can come from the app after this record.
 
     Args:
         record: any record.
-        app: the app's daemon, which then has failed; or what the journal calls its program, which has exited.
+        app: the app's daemon, which then has failed or ended; or what the journal calls its program, which has exited.
     """
     event = record.event
     if isinstance(event, DaemonChanged):
-        return event.daemon == app and bool(event.error)
+        return event.daemon == app and (bool(event.error) or event.status == ENDED)
     return isinstance(event, ProcessExited) and record.source == app
 
 
@@ -44,7 +57,8 @@ def describe_end(record: Record) -> str:
     """The end of an app, as the last line of what was seen."""
     if isinstance(record.event, ProcessExited):
         return f"then the program exited with code {record.event.code}"
-    return f"then the app failed: {getattr(record.event, 'error', '')}"
+    error = getattr(record.event, "error", "")
+    return f"then the app failed: {error}" if error else "then the app ended by itself"
 
 
 def missed(

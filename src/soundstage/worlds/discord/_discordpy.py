@@ -110,7 +110,7 @@ class DiscordPyGateway:
     ) -> None:
         self._token = token
         self._api_base = api_base
-        self._include_bots = include_bots
+        self.include_bots = include_bots
         self._channels = None if channels is None else frozenset(channels)
         self._within = within
         self._client: Any = None
@@ -162,7 +162,7 @@ class DiscordPyGateway:
         if message.author.id == self._client.user.id or not wanted(
             message.channel.id,
             is_bot=message.author.bot,
-            include_bots=self._include_bots,
+            include_bots=self.include_bots,
             channels=self._channels,
         ):
             return

@@ -14,7 +14,7 @@ from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, Rec
 from soundstage.lifecycle import Daemon
 from soundstage.match import matcher, preview
 from soundstage.models import working_on
-from soundstage.worlds._waiting import APP, first_record, has_ended, missed
+from soundstage.worlds._waiting import APP, finite, first_record, has_ended, missed
 from soundstage.worlds.discord._drafts import LONGEST
 from soundstage.worlds.discord._seam import DiscordInboundMessage, check_channel_id, wanted
 
@@ -89,7 +89,7 @@ class VirtualDiscordGateway(Daemon):
 
     Args:
         journal: where everything goes.
-        include_bots: whether the app is told what other bots write.
+        include_bots: whether the app is told what other bots write; a `DiscordBranch` that says so sets it.
         channels: ids of the channels that it listens to; all unless given.
         ids: where ids of messages come from.
         name: how messages and the journal call it.
@@ -126,7 +126,7 @@ class VirtualDiscordGateway(Daemon):
         self._within = within
         self._named: dict[str, VirtualChannel] = {}
         self.channel(FIRST)
-        self._include_bots = include_bots
+        self.include_bots = include_bots
         self._channels = None if channels is None else frozenset(channels)
         self._ids = ids if ids is not None else IdSource()
         self._waiting: deque[tuple[DiscordInboundMessage, int]] = deque()
@@ -147,7 +147,7 @@ class VirtualDiscordGateway(Daemon):
         """Connect.
 
         Raises:
-            InvalidStateError: if it is connected already.
+            InvalidStateError: if it is connected already; the branches of an app share one connection.
         """
         if self._ready.is_set():
             raise InvalidStateError(f"{self.name} is connected already", hint="connect once")
@@ -242,7 +242,7 @@ class VirtualDiscordGateway(Daemon):
                 seen=preview(content),
                 hint="simulate messages before complete_inbound()",
             )
-        if not wanted(channel_id, is_bot=is_bot, include_bots=self._include_bots, channels=self._channels):
+        if not wanted(channel_id, is_bot=is_bot, include_bots=self.include_bots, channels=self._channels):
             who = f"the bot {author}" if is_bot else f"{author} in channel {channel_id}"
             self.journal.append(
                 Noted(text=f"a message of {who} was dropped", data={"content": content}), source=self.name
@@ -309,7 +309,8 @@ class VirtualDiscordGateway(Daemon):
         record = await first_record(self.journal, fits, after=self._seen, within=seconds)
         if record is None or not isinstance(record.event, MessageSent):
             came = [preview(sent.text) for sent in self._sent_after(self._seen)]
-            shown = came or [f"no message at all; {len(self._waiting)} message(s) unread"]
+            unread = f"{len(self._waiting)} message(s) unread"
+            shown = [*came, unread] if came else [f"no message at all; {unread}"]
             raise missed("the app did not write the expected message", like, shown, seconds, record)
         self._seen = record.position
         return SentMessage(int(record.event.channel), record.event.text)
@@ -325,10 +326,12 @@ class VirtualDiscordGateway(Daemon):
             ExpectationError: if it does.
         """
         where = None if channel is None else self.channel_id(channel)
-        record = await first_record(
-            self.journal, lambda record: self._is_sent(record, where), after=self._seen, within=within
-        )
-        if record is not None:
+
+        def fits(record: Record) -> bool:
+            return has_ended(record, self.app_name) or self._is_sent(record, where)
+
+        record = await first_record(self.journal, fits, after=self._seen, within=finite(within))
+        if record is not None and isinstance(record.event, MessageSent):
             raise ExpectationError(
                 f"the app was expected to write nothing for {within:g} s",
                 seen=preview(getattr(record.event, "text", "")),

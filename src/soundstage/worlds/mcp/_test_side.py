@@ -29,6 +29,7 @@ class McpTestSide:
 
     journal: Journal
     name: str
+    waits_within: float = WITHIN  # unless a wait is told otherwise
     _core: McpCore
     _found: set[int]
 
@@ -38,7 +39,7 @@ class McpTestSide:
         return [call for call in found if isinstance(call, McpToolCalled) and tool in ("", call.tool)]
 
     async def expect_call(
-        self, tool: str = "", *, arguments: Any = None, within: float = WITHIN
+        self, tool: str = "", *, arguments: Any = None, within: float | None = None
     ) -> McpToolCalled:
         """Wait for a call of a tool. Every call is found once, in order.
 
@@ -55,6 +56,7 @@ class McpTestSide:
         def fits(record: Record) -> bool:
             return record.position not in self._found and _fits(record.event, tool, condition)
 
+        within = self.waits_within if within is None else within
         record = await self._first(fits, within)
         if record is None:
             wanted = f"{tool or 'any tool'}({condition.describe() if condition is not None else ''})"
@@ -65,7 +67,7 @@ class McpTestSide:
         assert isinstance(record.event, McpToolCalled)
         return record.event
 
-    async def expect_return(self, tool: str = "", *, within: float = WITHIN) -> McpToolReturned:
+    async def expect_return(self, tool: str = "", *, within: float | None = None) -> McpToolReturned:
         """Wait until a call of a tool has ended. Every end is found once, in order.
 
         Raises:
@@ -77,6 +79,7 @@ class McpTestSide:
             new = record.position not in self._found
             return new and isinstance(event, McpToolReturned) and tool in ("", event.tool)
 
+        within = self.waits_within if within is None else within
         record = await self._first(fits, within)
         if record is None:
             raise WaitTimeout(
@@ -101,7 +104,7 @@ class McpTestSide:
         if found:
             raise ExpectationError(f"{self.name} was not expected to be called", seen="\n".join(found))
 
-    async def wait_for_client(self, *, within: float = WITHIN) -> McpConnectionChanged:
+    async def wait_for_client(self, *, within: float | None = None) -> McpConnectionChanged:
         """Wait until a client has shaken hands.
 
         Raises:
@@ -111,6 +114,7 @@ class McpTestSide:
         def fits(record: Record) -> bool:
             return isinstance(record.event, McpConnectionChanged) and record.event.change == "initialized"
 
+        within = self.waits_within if within is None else within
         record = await self._first(fits, within)
         if record is None:
             raise WaitTimeout(
