@@ -69,6 +69,7 @@ class TeamStage:
     ) -> None:
         self.scenarios = tuple(named(one) if isinstance(one, str) else one for one in scenarios)
         self.script = script if script is not None else Script()
+        self.script.strict = bool(self.script.strict)  # a stage may try things out; `play` is strict
         self.phases = phases if phases is not None else Phases()
         self.agents = _together([*(a for one in self.scenarios for a in one.agents), *agents])
         own = [made for one in self.scenarios for made in one.tools()]
