@@ -58,7 +58,7 @@ def context(**options):
 
 def executor_verification_cycle(script: Script) -> None:
     # 1. the user's request goes to the executor
-    script.on(system="/orchestrator/i", user="/implement auth/i", priority=100).reply(
+    script.on(system="/orchestrator/i", user="/implement auth/i", iteration=1, priority=100).reply(
         route("executor", phase="execute", reason="Routing to executor for implementation")
     )
     # 2. the executor implements
@@ -136,7 +136,7 @@ def test_the_starting_phase_may_be_named_too():
 def test_all_conditions_of_a_trigger_have_to_hold():
     trigger = {
         "system": "/You are the executor/i",
-        "user": "/your turn/i",
+        "user": "/implement auth/i",
         "agent": "executor",
         "iteration": 2,
         "previous_agent": "test-pm",

@@ -34,7 +34,11 @@ def scripted():
     call = CallSpec(name="f", arguments={"x": "a long enough argument to be cut into pieces"})
     blocks = (BlockSpec(thinking="hm", signature="s"), BlockSpec(text="one two three four five six seven"))
     script.on(user="hello").reply(
-        Reply(blocks=(*blocks, BlockSpec(tool_call=call), BlockSpec(tool_call=call)), delay=2.0)
+        Reply(
+            blocks=(*blocks, BlockSpec(tool_call=call), BlockSpec(tool_call=call)),
+            delay=2.0,
+            check_calls=False,
+        )
     )
     return ScriptedModel(script)
 

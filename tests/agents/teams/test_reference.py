@@ -43,7 +43,7 @@ def importable(monkeypatch):
 
 
 def reference_script() -> Script:
-    script = Script()
+    script = Script(strict=False)  # the rule of step 3 answers step 7 too: it is older, and says the same
     for slug in ("orchestrator", "executor", "test-pm"):
         script.agent(slug, system=f"/^You are the {slug}/")
     orchestrator = {"system": "/orchestrator/i"}
