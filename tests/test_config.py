@@ -114,7 +114,7 @@ def test_the_record_of_sources_is_no_setting(tmp_path):
         ("seed = true", "seed", "a whole number", "True"),
         ("strict = 1", "strict", "true or false", "1"),
         ("port = 65536", "port", "a whole number from 0 to 65535", "65536"),
-        ('egress = "maybe"', "egress", "fail or allow", "'maybe'"),
+        ('egress = "maybe"', "egress", "fail or allow or closed", "'maybe'"),
         ("host = 5", "host", "text", "5"),
         ("journal = 5", "journal", "text", "5"),
         ('host = ""', "host", "text", "''"),

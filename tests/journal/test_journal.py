@@ -219,11 +219,11 @@ def test_an_event_that_comes_as_the_time_is_up_still_counts():
     assert run(main()) == 5
 
 
-@pytest.mark.parametrize("within", [0, -1, float("inf")])
+@pytest.mark.parametrize("within", [0, -1, float("nan")])
 def test_a_wait_needs_a_time(within):
-    with pytest.raises(ValueError, match="more than 0 seconds"):
+    with pytest.raises(ValueError, match="more than 0"):
         run(Journal().wait_for(Noted, within=within))
-    with pytest.raises(ValueError, match="more than 0 seconds"):
+    with pytest.raises(ValueError, match="more than 0"):
         Journal().wait(Noted, within=within)
 
 
