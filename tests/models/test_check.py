@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from soundstage.models import check_script
 from soundstage.models._check import check_source, describe, fits
 from soundstage.models._source import SourceReport, read_source, wrap_source
 
@@ -141,3 +142,13 @@ def test_types_are_told_apart_and_named(kind, good, bad, words):
     assert [fits(info, value) for value in good] == [True] * len(good)
     assert [fits(info, value) for value in bad] == [False] * len(bad)
     assert words in describe(info)
+
+
+@pytest.mark.parametrize("digits", [19, 400, 4000, 5000])
+@pytest.mark.parametrize("place", ["    priority: {}", "    times: {}", "    reply: {{text: x, delay: {}}}"])
+def test_a_number_of_any_length_is_refused_in_one_line_and_never_a_traceback(tmp_path, place, digits):
+    path = tmp_path / "script.yaml"
+    path.write_text("version: 1\nrules:\n  - when: {user: hi}\n" + place.format("9" * digits) + "\n")
+    problems = [str(problem) for problem in check_script(path)]
+    assert any("expected a" in problem and "number" in problem for problem in problems), problems
+    assert max(map(len, problems)) < 400

@@ -59,7 +59,10 @@ class _Checker:
                 self.value(sequence.item_type, item, f"{key}[{number}]")  # type: ignore[attr-defined]
             return
         if not fits(info, node.value):
-            self._report.add(node.line, key, f"expected {describe(info)}, got {in_words(node.value)}")
+            limit = ", below 2**63" if _too_large(node.value) else ""
+            self._report.add(
+                node.line, key, f"expected {describe(info)}{limit}, got {in_words(node.value)[:80]}"
+            )
 
     def struct(self, info: inspect.StructType, node: SourceNode, key: str) -> None:
         """A mapping with the fields of one record."""
@@ -122,12 +125,18 @@ def fits(info: inspect.Type, value: Any) -> bool:
 
 def _in_range(info: Any, value: float) -> bool:
     return (
-        math.isfinite(value)
+        not _too_large(value)
+        and math.isfinite(value)
         and (info.ge is None or value >= info.ge)
         and (info.gt is None or value > info.gt)
         and (info.le is None or value <= info.le)
         and (info.lt is None or value < info.lt)
     )
+
+
+def _too_large(value: Any) -> bool:
+    """Whether a number has more digits than other readers of JSON take."""
+    return isinstance(value, int) and abs(value) >= 2**63
 
 
 def _long_enough(info: Any, value: Any) -> bool:
