@@ -84,3 +84,14 @@ def test_the_targets_that_the_readme_names_are_in_the_makefile():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text())):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}"
+
+
+def test_each_test_that_a_promise_names_exists():
+    named = re.findall(
+        r"`([\w/]+/test_\w+|test_\w+)\.py(?:::(test_\w+))?`", (ROOT / "docs" / "guarantees.md").read_text()
+    )
+    assert len(named) > 30
+    for module, test in named:
+        path = ROOT / "tests" / f"{module}.py"
+        assert path.exists(), f"docs/guarantees.md names {path.relative_to(ROOT)}"
+        assert f"def {test}(" in path.read_text() or not test, f"{path.relative_to(ROOT)} has no {test}"
