@@ -51,6 +51,7 @@ FULL: Final = {
         "mcp_server/test_(transports|mcp|harness).py",
         "pytest_plugin/test_(plugin|worlds|schedules|budget).py",
         "testing/test_snapshot_fixture.py",
+        r"models/test_typing\.py::test_mypy",
         r"test_docs\.py::test_the_examples_of_a_document",
         r"worlds/projects/test_create\.py::test_the_tests_of_a_new_project",
         "worlds/mcp/test_(recording|process|faults).py",

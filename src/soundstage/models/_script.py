@@ -5,9 +5,9 @@ A script is an ordered list of rules, written in Python or read from a file; bot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from soundstage.errors import MatchError, Problem, ScriptError, ScriptLoadError
 from soundstage.messages import ModelRequest, ToolCall
@@ -17,8 +17,19 @@ from soundstage.models._lint import Shadowed, shadowed
 from soundstage.models._parsed import ParsedScript
 from soundstage.models._reply import Reply, as_reply
 from soundstage.models._rule import AgentSpec, Answer, Rule, in_order, phase_matcher
+from soundstage.models._typing import Conditions, ReplyFields
 from soundstage.models._words import nearest_hint
 
+Body = (
+    str
+    | Reply
+    | ToolCall
+    | BaseException
+    | Sequence[ToolCall]
+    | Mapping[str, Any]
+    | Callable[[ModelRequest], Any]
+    | None
+)
 NOTHING: Final = Reply(text="nothing scripted for that")
 
 
@@ -31,7 +42,10 @@ class _On:
         self._options = options
 
     def reply(
-        self, reply: str | Reply | ToolCall | Callable[[ModelRequest], Any] | None = None, /, **fields: Any
+        self,
+        reply: Body = None,
+        /,
+        **fields: Unpack[ReplyFields],
     ) -> _On:
         """Answer with text, a tool call, a `Reply`, or what a function of the request returns.
 
@@ -59,7 +73,7 @@ class _On:
         return self.reply(as_reply(reply), fault=fault) if reply else self.reply(fault=fault)
 
 
-def _answer(reply: Any, fields: dict[str, Any]) -> Answer:
+def _answer(reply: Any, fields: Mapping[str, Any]) -> Answer:
     if isinstance(reply, Reply) or not callable(reply):
         return as_reply(reply, **fields)
     if fields:
@@ -157,7 +171,9 @@ class Script:
         self.version += 1
         return len(parsed.rules)
 
-    def on(self, *, priority: int = 0, times: int | None = None, name: str = "", **conditions: Any) -> _On:
+    def on(
+        self, *, priority: int = 0, times: int | None = None, name: str = "", **conditions: Unpack[Conditions]
+    ) -> _On:
         """Begin a rule: `script.on(user="hello", iteration=1).reply("hi")`.
 
         Args:

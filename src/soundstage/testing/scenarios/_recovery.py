@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from soundstage.agents.runtime import Tool, ToolError, tool
 from soundstage.errors import ExpectationError, ScriptError
@@ -83,7 +83,7 @@ def error_handling(*, delay: float = 5.0, loops: int = 5, long: int = 10_000) ->
 def _mishaps(script: Script, delay: float, long: int) -> None:
     """What the executor says, request by request."""
 
-    def says(iteration: int, *text: str, **fields: object) -> None:
+    def says(iteration: int, *text: str, **fields: Any) -> None:
         script.on(agent="executor", iteration=iteration).reply(*text, **fields)
 
     says(1, tool_calls=[{"name": "shell", "arguments": {"command": "make"}}])
