@@ -83,7 +83,7 @@ def test_a_script_has_a_name_a_description_and_a_schema_key(write):
     script = Script.load(
         write('{"$schema": "x", "name": "demo", "description": "d", "rules": [{"reply": "a"}]}')
     )
-    assert (script.name, script.strict, script.default.text) == ("demo", False, "nothing scripted for that")
+    assert (script.name, script.strict, script.default.text) == ("demo", None, "nothing scripted for that")
     assert Script.load(write("rules: [{reply: a}]\nstrict: true")).strict is True
 
 
