@@ -85,6 +85,7 @@ def test_a_script_has_a_name_a_description_and_a_schema_key(write):
     )
     assert (script.name, script.strict, script.default.text) == ("demo", None, "nothing scripted for that")
     assert Script.load(write("rules: [{reply: a}]\nstrict: true")).strict is True
+    assert Script.load(write("rules: [{reply: a}]\nstrict: false")).strict is False
 
 
 BAD = """\

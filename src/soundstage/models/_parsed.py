@@ -29,7 +29,7 @@ class ParsedScript(NamedTuple):
     agents: tuple[AgentSpec, ...] = ()
     rules: tuple[ParsedRule, ...] = ()
     default: Reply | None = None
-    strict: bool = False
+    strict: bool | None = None
     name: str = ""
 
 

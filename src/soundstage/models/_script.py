@@ -166,7 +166,7 @@ class Script:
                 where=rule.where,
             )
         self.default = parsed.default if parsed.default is not None else self.default
-        self.strict = parsed.strict or self.strict
+        self.strict = self.strict if parsed.strict is None else parsed.strict
         self.name = self.name or parsed.name
         self.version += 1
         return len(parsed.rules)

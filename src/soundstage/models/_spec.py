@@ -52,4 +52,4 @@ class ScriptSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     agents: tuple[AgentSpec, ...] = ()
     rules: tuple[RuleSpec, ...]
     default: Answer | None = None
-    strict: bool = False
+    strict: bool | None = None
