@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from soundstage.pytest_plugin._stage import page_name
+from soundstage.pytest_plugin._sections import page_name
 
 INI = "[pytest]\nfilterwarnings = error\naddopts = -p no:randomly -p no:cacheprovider -p no:xdist\n"
 
@@ -256,6 +256,8 @@ def test_the_idle_plugin_loads_nothing_of_the_package(tmp_path):
         [
             "soundstage",
             "soundstage.pytest_plugin",
+            "soundstage.pytest_plugin._budget",
+            "soundstage.pytest_plugin._clean",
             "soundstage.pytest_plugin._containers",
             "soundstage.pytest_plugin._schedules",
             "soundstage.pytest_plugin._snapshots",

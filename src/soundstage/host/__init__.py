@@ -4,7 +4,7 @@ from soundstage.host._builder import HostBuilder
 from soundstage.host._checks import check_asked, check_egress, check_end, list_rules
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._ending import Ending
-from soundstage.host._host import Host
+from soundstage.host._host import Host, watched_runs
 from soundstage.host._llm import ModelSide
 from soundstage.host._serve import ServeOptions, serve
 from soundstage.host._work import Cut, finish_work, inputs_of
@@ -26,4 +26,5 @@ __all__ = [
     "inputs_of",
     "list_rules",
     "serve",
+    "watched_runs",
 ]

@@ -8,7 +8,9 @@ lost: it is raised when the run ends, or noted on the error that the test itself
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
@@ -33,11 +35,29 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", bound=Daemon)
 
+_WATCHED: list[deque[Host]] = []
 MAKERS = {
     "Console": "with_console()",
     "Workspace": "with_workspace()",
     "ModelServer": "with_server()",
 }
+
+
+@contextlib.contextmanager
+def watched_runs(last: int) -> Iterator[deque[Host]]:
+    """Keep the `last` runs that begin meanwhile, for whoever reports a failed test.
+
+    Example:
+        >>> with watched_runs(3) as runs:
+        ...     len(runs)
+        0
+    """
+    runs: deque[Host] = deque(maxlen=last)
+    _WATCHED.append(runs)
+    try:
+        yield runs
+    finally:
+        _WATCHED[:] = [others for others in _WATCHED if others is not runs]
 
 
 class Settings(NamedTuple):
@@ -75,6 +95,11 @@ class Host:
         self._data_dir: ScratchFolder | None = None
         self.closed = ClosedSet(journal, egress=settings.egress, hosts=settings.hosts)
         self._silences = silences_asserted()
+
+    @property
+    def begun(self) -> int:
+        """The position of the journal where this run begins; what is before it belongs to earlier runs."""
+        return self._begun
 
     @property
     def clock(self) -> Clock:
@@ -163,6 +188,8 @@ class Host:
         if self._supervisor is not None:
             raise InvalidStateError("this run is over", hint="build another one")
         settings = self.settings
+        for runs in _WATCHED:
+            runs.append(self)
         self.journal.append(
             RunStarted(name=settings.name, wall=self.clock.wall().isoformat(), seed=settings.seed),
             source="host",

@@ -13,6 +13,7 @@ process may have tried to leave. When anything failed, the report gets the trace
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
 from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
 
 if TYPE_CHECKING:
+    from collections import deque
     from pathlib import Path
 
     from soundstage.drivers import ClaudeCode, Command, Terminal
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from soundstage.worlds.nostr import NostrRelay
 
 STAGE = pytest.StashKey["Stage"]()
+RUNS: pytest.StashKey[deque[Host]] = pytest.StashKey()
+SHOWN_RUNS = 3  # of the runs that a test makes with builders
 SNAPSHOTS = pytest.StashKey[SnapshotBook]()
 ISOLATION = "--soundstage-isolation"
 
@@ -119,16 +123,39 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Keep the last runs of a test that makes its own, for its report."""
+    if "soundstage.host" not in sys.modules:
+        return (yield)
+    from soundstage.host import watched_runs
+
+    with watched_runs(SHOWN_RUNS) as runs:
+        item.stash[RUNS] = runs
+        try:
+            return (yield)
+        finally:
+            runs.clear()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the trace and the unused rules to the report of a failed test."""
     report = yield
-    stage = item.stash.get(STAGE, None)
+    stage, runs = item.stash.get(STAGE, None), item.stash.get(RUNS, ())
+    html = item.config.getoption("--soundstage-html")
+    if report.failed and runs:
+        from soundstage.pytest_plugin._sections import run_sections
+
+        own = tuple(host for host in runs if stage is None or host.journal is not stage.journal)
+        report.sections.extend(run_sections(item.nodeid, own, html))
     if stage is not None:
         if report.failed:
-            report.sections.extend(stage.failure_sections(item.config.getoption("--soundstage-html")))
+            report.sections.extend(stage.failure_sections(html))
         clean_report(report, stage.journal.redactor.text)
+    for host in runs:
+        clean_report(report, host.journal.redactor.text)
     return report
 
 

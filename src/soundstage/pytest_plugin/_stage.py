@@ -8,7 +8,6 @@ the server up. They meet in the journal, which takes appends from any thread.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Sequence
@@ -34,13 +33,13 @@ from soundstage.host import (
     check_end,
     finish_work,
     inputs_of,
-    list_rules,
 )
 from soundstage.journal import Journal, Redactor, RunStarted
 from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
 from soundstage.net import ClosedSet, Egress, EgressProxy
 from soundstage.pytest_plugin._schedules import schedule_of
+from soundstage.pytest_plugin._sections import failure_sections
 from soundstage.trace import Trace, silences_asserted
 from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
@@ -67,8 +66,6 @@ REAL: Final = frozenset(  # fixtures that need the machine's time
 )
 D = TypeVar("D", bound=Daemon)
 GRACE: Final = 1.0  # seconds that an app gets to end by itself on the machine's time
-SHOWN: Final = 200  # lines of the trace in a failure report
-LONGEST_NAME: Final = 150  # bytes of a test's id in the name of its page
 
 
 class Options(NamedTuple):
@@ -391,31 +388,7 @@ class Stage:
 
     def failure_sections(self, html: str | None) -> list[tuple[str, str]]:
         """Titles and texts for the report of a failed test; the page too, if a folder is given."""
-        if len(self.journal) < 2:
-            return []
-        sections = [("soundstage trace", _or_problem(self._shown_trace))]
-        unused = self.scripted.unused()
-        if unused:
-            sections.append(("soundstage unused rules", list_rules(unused)))
-        if html:
-            sections.append(("soundstage page", _or_problem(lambda: str(self._write_page(html)))))
-        return sections
-
-    def _shown_trace(self) -> str:
-        lines = self.journal.redactor.text(self.trace().format()).splitlines()
-        if len(lines) > SHOWN:
-            lines = [f"... {len(lines) - SHOWN} lines before", *lines[-SHOWN:]]
-        return "\n".join(lines)
-
-    def _write_page(self, folder: str) -> Path:
-        from soundstage.report import Section, write_page
-
-        root = Path(".soundstage/failures") if folder == "-" else Path(folder)
-        redactor = self.journal.redactor
-        path = root / f"{page_name(redactor.text(self.name), self.name)}.html"
-        section = Section(title=self.name, records=self.journal.read(), outcome="failed")
-        write_page(path, [section], title=self.name, redactor=redactor)
-        return path
+        return failure_sections(self.name, self.journal, self.scripted, html)
 
     def close(self) -> None:
         """Stop the servers and remove the workspace.
@@ -429,26 +402,6 @@ class Stage:
                 check_egress(self.journal, self._checked)
         finally:
             self.journal.close()
-
-
-def page_name(shown: str, name: str) -> str:
-    """The name of a test as that of a file: short enough for any file system, and no two tests share it.
-
-    Args:
-        shown: the test's id, without secrets.
-        name: the test's id.
-    """
-    letters = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in shown)
-    end = letters.encode("utf-8", "replace")[-LONGEST_NAME:].decode("utf-8", "ignore")
-    return f"{end}-{hashlib.blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
-
-
-def _or_problem(make: Callable[[], str]) -> str:
-    """What belongs into a report, or why it cannot be had: a report never ends a run."""
-    try:
-        return make()
-    except Exception as error:  # noqa: BLE001  (told in the report; the test's own failure stays the headline)
-        return f"not available: {error}"
 
 
 class _Run(Daemon):
