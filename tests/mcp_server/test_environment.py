@@ -144,8 +144,9 @@ def test_a_reset_ends_sessions_and_removes_projects_and_the_system_when_asked(
         assert sorted(path.name for path in roots[0].iterdir()) == [".gitkeep", "mine"]
         assert not (tmp_path / "elsewhere").exists()
         assert "no such conversation" in await call.bad("get_agent_mode", session_id=started["session_id"])
+        unknown = {"tool_calls": [use], "check_calls": False}
         again = await call.good(
-            "start_conversation", config={"script": [{"tool_calls": [use]}, "x"], "allowed_tools": [tool]}
+            "start_conversation", config={"script": [unknown, "x"], "allowed_tools": [tool]}
         )
         prompted = await call.good("send_prompt", prompt="search", session_id=again["session_id"])
         answer = await call.good("get_response", response_id=prompted["response_id"])
