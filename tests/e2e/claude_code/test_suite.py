@@ -208,7 +208,7 @@ def test_generated_projects_are_where_they_should_be_and_go_afterwards(inner):
 
 def test_the_harness_is_called_as_an_agent_calls_it(harness_client, tmp_path):
     assert len(harness_client.list_tools()) == 34
-    wanted = {"project_type": "cli", "language": "python", "output_path": "calculator"}
+    wanted = {"project_type": "cli", "language": "python", "output_path": "asked-for-twice"}
     made = harness_client.call_tool("create_test_project", wanted)
     assert made["status"] == "success", made
     again = harness_client.call_tool("create_test_project", wanted)
