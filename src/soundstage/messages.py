@@ -148,7 +148,7 @@ _REMINDER: Final = re.compile(f"{_OPENED}.*?{_CLOSED}\\s*", re.DOTALL)
 
 
 def reminder(text: str) -> str:
-    """What a harness adds to a user's message: reports of other agents, whose turn it is. Not the user's words.
+    """Mark what a harness adds to a user's message: reports of other agents, whose turn it is. Not the user's words.
 
     The tag is the one that coding agents use, so it survives any wire format.
 

@@ -72,7 +72,7 @@ class Covenant:
 
     @property
     def terminals(self) -> tuple[type[Event], ...]:
-        """What goes nowhere, on purpose."""
+        """Entries that go nowhere, on purpose."""
         return () if self._routes is None else tuple(self._routes.terminals)
 
     @property

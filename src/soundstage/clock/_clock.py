@@ -147,5 +147,5 @@ class Deadline:
 
     @property
     def timeout(self) -> float | None:
-        """What is left, for functions of the system, which take `None` for no deadline."""
+        """The seconds that are left, for functions of the system, which take `None` for no deadline."""
         return None if self._at == math.inf else self.left

@@ -1,4 +1,4 @@
-"""What a program in a sandbox sees of the files, as mounts. Part of the program that makes namespaces.
+"""The files that a program in a sandbox sees, as mounts. Part of the program that makes namespaces.
 
 How it works. In a mount namespace of our own, what is to be hidden gets an empty folder over it, what is to be seen
 inside is put back there, and what is to be written is mounted over itself, so that it is a mount of its own. Then all

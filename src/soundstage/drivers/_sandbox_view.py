@@ -36,7 +36,7 @@ _DEEPEST: Final = 40  # links that lead to links: path_resolution(7)
 
 
 class View:
-    """What a program sees of what is hidden from it.
+    """The part of hidden folders that a program still sees.
 
     Args:
         hide: folders that are covered.
@@ -118,7 +118,7 @@ def hidden_folders() -> list[Path]:
 
 
 def view_of(launch: Launch, *, reads: Iterable[Path], writes: Iterable[Path], hide: Iterable[Path]) -> View:
-    """What a program sees.
+    """Work out the files that a program sees.
 
     Args:
         launch: what is to be started.
@@ -143,7 +143,7 @@ def view_of(launch: Launch, *, reads: Iterable[Path], writes: Iterable[Path], hi
 
 
 def _show_named(view: View, launch: Launch) -> None:
-    """What the command line and the variables name; of the script, which is the first file, all of its folder."""
+    """Paths that the command line and the variables name; of the script, which is the first file, all of its folder."""
     script = False
     for path in _paths_of(launch):
         with contextlib.suppress(OSError, ValueError):

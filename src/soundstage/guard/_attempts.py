@@ -1,4 +1,4 @@
-"""What a call of Python's sockets tries to do, from the arguments of its audit event. Pure."""
+"""Reads the attempt of a call of Python's sockets from the arguments of its audit event. Pure."""
 
 from __future__ import annotations
 

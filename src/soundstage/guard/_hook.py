@@ -36,7 +36,7 @@ from soundstage.guard._attempts import FORWARD, READERS, Attempt
 
 
 class Watch(Protocol):
-    """What judges for one run."""
+    """The judge of attempts for one run."""
 
     def permits(self, attempt: Attempt) -> bool:
         """Whether a host may be reached."""
@@ -81,7 +81,7 @@ def end(watch: Watch) -> None:
 
 @contextlib.contextmanager
 def permitted(hosts: Iterable[str]) -> Iterator[None]:
-    """What this task does in the block is ours. Hosts are the names that it looks up."""
+    """Let this task reach hosts in the block, for us. Hosts are the names that it looks up."""
     names = [host.lower() for host in hosts]
     with _lock:
         _asked_for.update(names)

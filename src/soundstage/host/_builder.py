@@ -71,7 +71,7 @@ class HostBuilder:
         self._built = False
 
     def with_script(self, script: Script) -> Self:
-        """What the model says. The run is strict, unless the script says otherwise (`strict=False`) or has a default
+        """Set the model's script. The run is strict, unless the script says otherwise (`strict=False`) or has a default
         reply: every request needs a rule, and every rule a request.
 
         Raises:

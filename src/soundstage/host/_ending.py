@@ -57,7 +57,7 @@ class Ending:
             self.problems.append(error)
 
     def outcome(self, error: BaseException | None) -> BaseException | None:
-        """What the run ends with: the test's own error, the interruption, or what went wrong."""
+        """The error that the run ends with: the test's own, the interruption, or what went wrong."""
         return error or self.interrupted or next(iter(self.problems), None)
 
     def raise_for(self, error: BaseException | None) -> None:

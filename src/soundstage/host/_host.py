@@ -250,7 +250,7 @@ class Host:
         )
 
     def _check(self, ending: Ending, cut: Cut | None) -> None:
-        """What must hold; a finding beside a failure of the background is told in a note of that."""
+        """Check what must hold; a finding beside a failure of the background is told in a note of that."""
         failures = list(ending.problems)
         ending.take(lambda: self._check_end(cut))
         for finding in ending.problems[len(failures) :] if failures else ():

@@ -42,7 +42,7 @@ _END: Final = (ModelResponded, ModelFailed, ToolReturned)
 
 
 class Cut(NamedTuple):
-    """What the end of a run has cut off.
+    """Work that the end of a run has cut off.
 
     Args:
         at: position of the journal at which the end no longer waited.
@@ -56,7 +56,7 @@ class Cut(NamedTuple):
 
 
 def inputs_of(daemons: Sequence[Daemon]) -> list[Callable[[], object]]:
-    """What ends the inputs of the worlds among the daemons."""
+    """Functions that end the inputs of the worlds among the daemons."""
     ends = (getattr(daemon, name, None) for daemon in daemons for name in _INPUT_ENDS)
     return [end for end in ends if end is not None]
 
@@ -136,7 +136,7 @@ def _place(timer: Pending) -> tuple[Any, str]:
 
 
 def describe_cut(journal: Journal, cut: Cut) -> list[str]:
-    """What was cut off, line by line: nothing if all that was under way came to its end after all."""
+    """The work that was cut off, line by line; empty if all that was under way came to its end after all."""
     ends = {record.cause: record.event for record in journal.read(cut.at) if isinstance(record.event, _END)}
     requests = {
         record.position: record for record in journal.read() if isinstance(record.event, ModelRequested)

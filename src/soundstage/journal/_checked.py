@@ -210,7 +210,7 @@ def _json(value: Any) -> bool:
 
 
 class _Fault(NamedTuple):
-    """What cannot be read back, where it is, and what could be there."""
+    """A value that cannot be read back: where it is, and what could be there."""
 
     place: str
     value: Any

@@ -95,7 +95,7 @@ def decode_record(line: bytes) -> Record:
 
 
 def lost_record(line: bytes, after: Record | None, where: str, error: HarnessError) -> Record:
-    """What stands in the place of a line that cannot be read: `after` the record before it, if its own is not known."""
+    """A stand-in for a line that cannot be read: `after` the record before it, if its own is not known."""
     problem = f"{where}: {error.seen}"
     try:
         was = _decode_envelope(line)

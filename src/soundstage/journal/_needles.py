@@ -46,7 +46,7 @@ class Needles:
         ).find_matches_as_indexes
 
     def begins(self, data: bytes) -> str | None:
-        """What may begin in `data`: a text or a marker, only a code, or nothing; this is certain."""
+        """Tell what may begin in `data`: a text or a marker, only a code, or nothing; this is certain."""
         found = self._find(data)
         if not found:
             return None

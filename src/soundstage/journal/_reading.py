@@ -139,7 +139,7 @@ def _joined(parts: Iterator[tuple[bytes, int, int, bool]]) -> tuple[bytes, list[
 
 
 def _undone(escape: re.Match[bytes]) -> bytes:
-    """What an escape stands for; nothing for what only separates."""
+    """The text that an escape stands for; empty for one that only separates."""
     if escape.re is _DROPPED:
         return b""
     high, low, unit, byte, _entity = escape.groups()

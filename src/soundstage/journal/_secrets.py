@@ -140,7 +140,7 @@ def variable_secrets(name: str, value: str) -> list[str]:
 
 
 def readings(secret: str) -> frozenset[bytes]:
-    """What a reading (see `_reading`) holds where data holds the secret: as it is, in base64, in hex."""
+    """The texts that a reading (see `_reading`) holds where data holds the secret: as it is, in base64, in hex."""
     raw = _raw(secret)
     # An escape that ends right before the secret may take its first letters: the `n` of `\\n`.
     texts = {before + text for before in _BEFORE for text in (raw, secret.encode("utf-8", "replace"))}

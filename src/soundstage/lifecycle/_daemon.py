@@ -48,7 +48,7 @@ ALLOWED: Final = frozenset(
 
 
 ENDED: Final = "ended"
-"""What the journal says of a coroutine that has come to its end by itself; it runs until it is stopped."""
+"""The words of the journal for a coroutine that has come to its end by itself; it runs until it is stopped."""
 
 REACHED: Final = {  # a status -> those in which it is, or was before
     Status.STOPPED: frozenset(Status),

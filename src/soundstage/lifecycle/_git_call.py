@@ -58,7 +58,7 @@ class GitCall(NamedTuple):
 
 @contextmanager
 def git_call(root: Path, *arguments: str) -> Iterator[GitCall]:
-    """What calls git for the repository in `root/.git`, or where there is none yet.
+    """Calls git for the repository in `root/.git`, or where there is none yet.
 
     It holds as long as the context. Settings of this machine do not count.
 
@@ -153,7 +153,7 @@ def _kind(path: Path) -> str:
 
 
 def _settings(git: str, variables: Mapping[str, str], file: Path) -> dict[str, str]:
-    """What counts of a repository's configuration. git reads it as any file: it runs nothing and includes nothing."""
+    """Settings that count of a repository's configuration. git reads it as any file: it runs and includes nothing."""
     if not file.is_file():
         return {}
     done = run_git(

@@ -42,7 +42,7 @@ _STEP: Final = {
 
 
 class Shape(NamedTuple):
-    """What an expression is made of.
+    """The parts of an expression.
 
     Args:
         size: its steps, with counted repetitions written out.
@@ -58,7 +58,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(pattern: str, *, verbose: bool = False) -> Shape:
-    """What a valid expression is made of, with or without comments.
+    """List the parts of a valid expression, with or without comments.
 
     Example:
         >>> shape_of("(ab){20}").size

@@ -35,7 +35,7 @@ def error_of(turn: ClaudeTurn, found: T) -> T:
 
 
 def history(conversation: Conversation) -> list[dict[str, Any]]:
-    """What was said, as the turns tell it: prompts, words and tools of the main agent; the turn that broke off, too."""
+    """The history, as the turns tell it: prompts, words and tools of the main agent; the turn that broke off, too."""
     turns = [answer.turn for answer in conversation.answers]
     if conversation.session.unfinished is not None:
         turns.append(conversation.session.unfinished)

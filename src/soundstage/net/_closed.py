@@ -83,7 +83,7 @@ class Way(NamedTuple):
 
 
 class ClosedSet:
-    """What a run's process may reach.
+    """The hosts that a run's process may reach.
 
     Args:
         journal: where `EgressTried` and `HostReached` events go.

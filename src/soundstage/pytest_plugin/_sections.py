@@ -96,7 +96,7 @@ def _write_page(name: str, journal: Journal, records: Sequence[Record], folder: 
 
 
 def _or_problem(make: Callable[[], str]) -> str:
-    """What belongs into a report, or why it cannot be had: a report never ends a run."""
+    """Make a part of a report, or say why it cannot be had: a report never ends a run."""
     try:
         return make()
     except Exception as error:  # noqa: BLE001  (told in the report; the test's own failure stays the headline)

@@ -23,7 +23,7 @@ from soundstage.trace._types import Step, shown
 
 
 class _Saying(NamedTuple):
-    """What somebody said, at a position: as it is shown, and the texts in it."""
+    """A saying of somebody, at a position: as it is shown, and the texts in it."""
 
     position: int
     agent: str  # empty for the user
@@ -33,7 +33,7 @@ class _Saying(NamedTuple):
 
 
 def check_feedback_propagated(trace: Trace, sender: Any, receiver: Any, keyword: str) -> Finding:
-    """What `sender` said mentions `keyword`, and `receiver` was asked with these words after that.
+    """Check that `sender` mentions `keyword`, and that `receiver` was asked with these words after that.
 
     Said is what it replied, passed to a tool or sent to a world. Asked is what a request of the receiver in the same
     conversation has besides the words that others said without knowing of it: the user, the receiver itself, and

@@ -45,7 +45,7 @@ def exact(lists: Lists, *, hint: str = "") -> Finding:
 
 
 def _misplaced(lists: Lists, rows: list[Row], row: Row) -> str:
-    """What is wrong in one row, if it is only in another place; else nothing."""
+    """Say what is wrong in one row, if it is only in another place; else nothing."""
     expected = [one.expected for one in rows if one.expected is not None and not one.same]
     seen = [one.seen for one in rows if one.seen is not None and not one.same]
     pairs = (

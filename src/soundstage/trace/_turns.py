@@ -86,7 +86,7 @@ class RunDraft:
 
     @property
     def text(self) -> str:
-        """What the agent said last, if its last reply has words."""
+        """The agent's last words, if its last reply has any."""
         return self.last.response.text if self.last.response is not None else ""
 
     def freeze(self, steps: dict[int, Step]) -> AgentRun:
@@ -104,7 +104,7 @@ class RunDraft:
 
 
 class _Work:
-    """What an `AgentStarted` announced, until the agent says that it is done."""
+    """A turn that an `AgentStarted` announced, until the agent says that it is done."""
 
     __slots__ = ("asker", "parent", "run")
 
@@ -291,7 +291,7 @@ def _history(request: ModelRequest) -> tuple[Message, ...]:
 
 
 def _last_words(request: ModelRequest) -> str:
-    """What the model said last, as the request tells it."""
+    """The model's last message, as the request tells it."""
     said = (message.text for message in reversed(request.messages) if message.role == "assistant")
     return next(said, "")
 

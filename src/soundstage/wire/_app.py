@@ -164,7 +164,7 @@ class WireApp:
         await exchange.reply(fault.status, fault.headers, fault.body)
 
     def _beginning_of_body(self, request: HttpRequest) -> bytes:
-        """What the journal keeps of a body that is refused. Nothing is kept of, or learnt from, a stranger's."""
+        """The part of a refused body that the journal keeps. Nothing is kept of, or learnt from, a stranger's."""
         self._clean_headers(request)  # what is secret in them is known before the body is kept
         clean = self.journal.redactor.bytes(request.body[: 2 * SHOWN_OF_BODY])
         return clean[:SHOWN_OF_BODY]  # cut off last: no beginning of a secret is left
@@ -291,7 +291,7 @@ class WireApp:
 
 
 def _not_served(request: HttpRequest) -> RequestRejected:
-    """What is said about a path that no route knows, and to a client that would rather have a WebSocket."""
+    """The answer to a path that no route knows, and to a client that would rather have a WebSocket."""
     if "websocket" in request.headers.get("upgrade", "").lower():
         return RequestRejected(f"Soundstage serves no WebSocket at {request.path}: use POST.", status=426)
     return RequestRejected(

@@ -16,7 +16,7 @@ from soundstage.errors import RequestRejected
 
 
 class Fields(NamedTuple):
-    """What becomes of the fields of one format.
+    """The fields of one format, and what becomes of them.
 
     Attributes:
         served: names that the codec looks at.

@@ -176,7 +176,7 @@ def _encode_part(
 
 
 def seal_of(request: ModelRequest) -> str:
-    """What reasoning without a signature gets for one, if the request asks for it."""
+    """A stand-in signature for reasoning without one, if the request asks for it."""
     return SEAL if SEALED in (request.settings.get("include") or ()) else ""
 
 

@@ -69,7 +69,7 @@ class ModelServer(HttpServer):
 
     @property
     def control_headers(self) -> dict[str, str]:
-        """What a request to `/_soundstage/` needs: read the journal, add rules, reset the script."""
+        """Headers that a request to `/_soundstage/` needs: read the journal, add rules, reset the script."""
         return {HEADER: self.app.control_token}
 
     @property

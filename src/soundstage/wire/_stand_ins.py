@@ -1,4 +1,4 @@
-"""What stands in the place of a user's own variables while a test uses the model server. Pure.
+"""Stand-ins for a user's own variables while a test uses the model server. Pure.
 
 Default clients of the SDKs find an address and a key in their environment. In a test they find ours. A key for anything
 else is replaced as well, not removed: an app that needs one to begin begins, and none can be lost, since the

@@ -142,7 +142,7 @@ class Hooks:
         return ran
 
     def _variables(self, hook: PluginHook, cwd: Path, session_id: str) -> dict[str, str]:
-        """What a hook finds in its environment besides that of the CLI."""
+        """Variables that a hook gets besides those of the CLI."""
         found = {
             "CLAUDE_PROJECT_DIR": str(cwd),
             "CLAUDE_CODE_SESSION_ID": session_id,

@@ -1,4 +1,4 @@
-"""What a hook decided, as Claude Code reads its exit code and output. Pure.
+"""The decision of a hook, as Claude Code reads its exit code and output. Pure.
 
 How it works, measured with 2.1.330; `tests/drivers/claude_code/test_hook_verdicts.py` holds it against the CLI.
 Output that begins with `{` and is JSON counts whatever the exit code; text before or after it makes all of it plain
@@ -63,7 +63,7 @@ _STOPS: Final = ("Stop", "SubagentStop")
 
 
 class HookRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hook did.
+    """The exit code and the output of a hook, and what they mean.
 
     Args:
         hook: which one.
@@ -88,7 +88,7 @@ class HookRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Output(NamedTuple):
-    """What a hook printed, as the CLI takes it."""
+    """The output of a hook, as the CLI takes it."""
 
     kind: Literal["text", "ignored", "background", "other event", "json"]
     data: Mapping[str, Any] = {}
@@ -96,7 +96,7 @@ class _Output(NamedTuple):
 
 
 def judge(hook: PluginHook, code: int | None, stdout: str, stderr: str) -> HookRun:
-    """What a hook decided; `code` is `None` for one that was cancelled.
+    """Read the decision of a hook; `code` is `None` for one that was cancelled.
 
     >>> judge(PluginHook(event="PreToolUse"), 2, "", "no").blocked
     True
@@ -154,7 +154,7 @@ def _well_specified(specific: Mapping[str, Any]) -> bool:
 
 
 def _decision(event: str, output: _Output) -> Decision:
-    """What the output says; where it says several things, the one that counts for this event."""
+    """Read the output; where it says several things, the one that counts for this event."""
     stops = output.data.get("continue") is False
     if stops and event != "PreToolUse":
         return "stop"

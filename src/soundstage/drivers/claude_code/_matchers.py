@@ -186,7 +186,7 @@ def _member(found: re.Match[str], before: list[str], members: str) -> str:
 
 
 def _unread(pattern: str, place: int) -> Exception:
-    """What is wrong with what is no token: JavaScript cannot read it either, or we cannot follow it."""
+    """Name what is wrong with text that is no token: JavaScript cannot read it either, or we refuse it."""
     rest = pattern[place:]
     if rest[0] == "[" or rest == "\\" or re.match(r"\(\?(?!<?[=!:]|<\w|[ims-]*:)", rest):
         return PatternError(f"{rest!r} cannot be read")

@@ -206,7 +206,7 @@ class Talk:
         )
 
     def _no_result(self, error: BaseException) -> Result:
-        """What stands in the place of a result that has not come."""
+        """A stand-in for a result that has not come."""
         said = error.summary if isinstance(error, SoundstageError) else type(error).__name__
         return Result(
             data={},
