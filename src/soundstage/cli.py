@@ -124,7 +124,8 @@ def serve(
 def check(script: ScriptFile) -> None:
     """Check a script: unknown keys, bad expressions, rules that can never fire, each with file and line.
 
-    A file whose top-level key is `mcp` is a script of MCP servers. Exit code 1 if there are problems.
+    Warns of a rule whose text is a part of another's: `go` answers "good bye". A file whose top-level key is `mcp` is a
+    script of MCP servers. Exit code 1 if there are problems; warnings are none.
 
     Example: `soundstage check script.yaml`
     """
@@ -134,9 +135,9 @@ def check(script: ScriptFile) -> None:
     problems = check_mcp_script(script) if is_mcp_script(script) else check_script(script)
     for problem in problems:
         _say(str(problem))
-    if problems:
+    if any(not problem.warning for problem in problems):
         raise typer.Exit(FAILED)
-    _say(f"{script}: good")
+    _say(f"{script}: good" + (f", {len(problems)} warning(s)" if problems else ""))
 
 
 @app.command()

@@ -100,15 +100,17 @@ class ScriptError(SoundstageError):
 
 
 class Problem(NamedTuple):
-    """One thing wrong in a script file."""
+    """One thing wrong in a script file; of a `warning` only a person can tell whether it is."""
 
     file: str
     line: int
     key: str
     message: str
+    warning: bool = False
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
+        where += ": warning" if self.warning else ""
         return f"{where}: {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
 
 

@@ -350,6 +350,15 @@ def test_check_reports_a_shadowed_rule_with_both_lines(soundstage, script):
     assert "script.yaml:3" in done.stdout
 
 
+def test_check_warns_of_a_rule_that_may_answer_for_another_and_calls_the_script_good(soundstage, script):
+    rules = "rules: [{when: {user: go}, times: 1, reply: x}, {when: {user: good bye}, reply: y}]\n"
+    done = soundstage("check", script(rules))
+    assert (done.returncode, done.stderr) == (0, "")
+    warning, good = done.stdout.splitlines()
+    assert warning.startswith("script.yaml:1: warning: rule 1")
+    assert good.endswith(": good, 1 warning(s)")
+
+
 def test_check_reports_every_problem_with_file_and_line(soundstage, script):
     done = soundstage("check", script(BAD))
     assert (done.returncode, done.stderr) == (1, "")

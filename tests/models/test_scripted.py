@@ -43,9 +43,9 @@ def test_a_rule_serves_its_times_and_steps_aside(script, ask):
 def test_the_served_rule_is_named_in_the_finish(script, ask):
     script.on(user="hello", name="greeting").reply("hi")
     model = ScriptedModel(script)
-    assert ask(model).served_by == "rule 1 'greeting'"
-    assert ask(model, "x").served_by == "default"
-    assert ask(model, "x", purpose="title").served_by == "side request"
+    assert ask(model).served_by == "rule 1 'greeting' [user 'hello']"
+    assert ask(model, "x").served_by == "the default reply"
+    assert ask(model, "x", purpose="title").served_by == "the answer to side requests"
 
 
 def test_iterations_are_counted_by_agent_and_conversation(script, ask):
@@ -246,7 +246,9 @@ def test_a_stream_comes_in_the_given_chunks_at_the_given_speed(script, request_o
     (first, one), (second, two), (third, finish) = chunks_of(ScriptedModel(script), request_of(stream=True))
     assert (one, two) == (TextChunk(index=0, text="Hel"), TextChunk(index=0, text="lo you"))
     assert (first, second, third) == (0.05, 0.075, 0.075)
-    assert finish == FinishChunk(usage=Usage(input_tokens=2, output_tokens=3), model="m", served_by="rule 1")
+    assert finish == FinishChunk(
+        usage=Usage(input_tokens=2, output_tokens=3), model="m", served_by="rule 1 [user 'hello']"
+    )
 
 
 def test_a_long_text_is_cut_for_a_stream_and_whole_otherwise(script, request_of):

@@ -32,7 +32,7 @@ from soundstage.journal import (
     ToolCalled,
     UnknownEvent,
 )
-from soundstage.messages import ModelRequest, TextChunk
+from soundstage.messages import ModelRequest, TextChunk, user
 from soundstage.trace import build_trace
 from soundstage.trace import format as format_trace
 from soundstage.trace._format import excerpt
@@ -58,7 +58,7 @@ ROUTED = """\
 1. orchestrator [chat] in c
    @2 claude-opus-5-5 <- user 'go on'
       'the executor shall do it'
-      10 tokens in, 5 out, 0 s
+      10 tokens in, 5 out, 0 s, by rule 1 [agent 'orchestrator', iteration 1]
 => executor, tester [execute]: work to do
 phase chat -> execute
 2. executor [execute] in c
@@ -66,19 +66,19 @@ phase chat -> execute
       'I read first'
       -> Read(path="src/auth.py") = 'def login()'
       -> Bash(command="ls -l", limits={"seconds": 5}) = 'ok'
-      10 tokens in, 5 out, 0 s
+      10 tokens in, 5 out, 0 s, by rule 2 [agent 'executor', iteration 1]
    @12 claude-opus-5-5 <- result 'def login()', result 'ok'
       'done, passwords are stored as plaintext'
-      10 tokens in, 5 out, 0 s
+      10 tokens in, 5 out, 0 s, by rule 3 [agent 'executor', iteration 2]
 phase execute -> verification
 3. tester [verification] in c
    @16 claude-opus-5-5 <- user 'go on'
       'Plaintext is not acceptable'
-      10 tokens in, 5 out, 0 s
+      10 tokens in, 5 out, 0 s, by rule 4 [agent 'tester', iteration 1]
 4. orchestrator [verification] in c
    @19 claude-opus-5-5 <- user 'go on'
       'that is all'
-      10 tokens in, 5 out, 0 s
+      10 tokens in, 5 out, 0 s, by rule 5 [agent 'orchestrator', iteration 2]
 << console: 'Your login is ready'
 -- 5 steps, 2 tool calls, 50 tokens in, 25 out, $0.0007, 0 s"""
 
@@ -104,9 +104,10 @@ def test_failures_side_requests_and_open_ends_are_shown(traced):
         "1. clerk from chief in c (failure)",
         "   @1 claude-opus-5-5 <- user 'go on'",
         "      failed: error 529: the model answered with status 529: busy",
+        "      by rule 1 [agent 'clerk']",
         "   @3 house (title by main) <- user 'go on'",
         "      'Busy'",
-        "      0 tokens in, 1 out, 0 s",
+        "      0 tokens in, 1 out, 0 s, by rule 2 [purpose 'title']",
         "2. main (unfinished)",
         "   @6 m",
         "      no answer by the end",
@@ -114,6 +115,32 @@ def test_failures_side_requests_and_open_ends_are_shown(traced):
             "-- 3 steps (1 side), 0 tool calls, 0 tokens in, 1 out, "
             "cost unknown: no price for 'house', 0 s, 1 failure"
         ),
+    ]
+
+
+def test_every_answer_names_its_rule_and_condition_beside_what_was_asked(traced):
+    async def body(scene):
+        scene.script.on(user="go", name="start").reply("going")
+        scene.script.on(user="stop").fault("cut", "stopping", after=1)
+        scene.script.on(user="late").reply(lambda request: {}["no"])
+        await scene.ask("", user("good bye"))
+        with pytest.raises(ModelError):
+            await scene.ask("", user("non-stop"))
+        with pytest.raises(KeyError):
+            await scene.ask("", user("chocolate"))
+        await scene.ask("", user("hello"))
+
+    lines = traced(body).format(width=120).splitlines()
+    asked = [line for line in lines if "<- user" in line or " by " in line]
+    assert [line.rpartition("<- ")[2].rpartition(" by ")[2].strip() for line in asked] == [
+        "user 'good bye'",
+        "rule 1 'start' [user 'go']",
+        "user 'non-stop'",
+        "rule 2 [user 'stop']",
+        "user 'chocolate'",
+        "rule 3 [user 'late']",
+        "user 'hello'",
+        "the default reply",
     ]
 
 
@@ -201,7 +228,7 @@ def test_an_excerpt_marks_the_event_and_shows_little_around_it(routed):
         "> 3. tester [verification] in c",
         ">    @16 claude-opus-5-5 <- user 'go on'",
         ">       'Plaintext is not acceptable'",
-        ">       10 tokens in, 5 out, 0 s",
+        ">       10 tokens in, 5 out, 0 s, by rule 4 [agent 'tester', iteration 1]",
     ]
     assert lines[0] == "  2. executor [execute] in c (goes on)"
     assert lines[-1] == "  << console: 'Your login is ready'"

@@ -114,12 +114,16 @@ class ModelResponded(Event, frozen=True, kw_only=True):
 
 
 class ModelFailed(Event, frozen=True, kw_only=True):
-    """There was no complete reply: an error status, a cut, no matching rule, the app went away..."""
+    """There was no complete reply: an error status, a cut, no matching rule, the app went away...
+
+    `served_by` names the rule that made it so, if one did.
+    """
 
     reason: Literal["error", "cut", "no_match", "replay_mismatch", "client_gone", "script", "harness"]
     message: str
     status: int = 0
     kind: str = ""
+    served_by: str = ""
 
     def __str__(self) -> str:
         facts = [self.reason.replace("_", " "), str(self.status) if self.status else "", self.kind]

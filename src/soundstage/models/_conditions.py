@@ -122,7 +122,7 @@ def _among(spec: Any, element: Callable[[Any], Matcher]) -> Matcher:
     return OneMatches(element(spec))
 
 
-class _Filled(Matcher):
+class Filled(Matcher):
     """A list that has elements, or one that has none."""
 
     __slots__ = ("wanted",)
@@ -197,7 +197,7 @@ def _names(spec: Any) -> Matcher:
 
 
 def _results(spec: Any) -> Matcher:
-    return _Filled(spec) if isinstance(spec, bool) else _among(spec, _text)
+    return Filled(spec) if isinstance(spec, bool) else _among(spec, _text)
 
 
 def _headers(spec: Any) -> Matcher:

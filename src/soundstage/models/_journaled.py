@@ -154,13 +154,14 @@ class _Log:
                 asker = request.caller.conversation, request.caller.agent or MAIN
                 self._calls.setdefault(asker, []).append((done, part))
 
-    def failed(self, error: BaseException, position: int) -> None:
+    def failed(self, error: BaseException, position: int, served_by: str) -> None:
         self.journal.append(
             ModelFailed(
                 reason=_reason(error),
                 message=str(error) or type(error).__name__,
                 status=getattr(error, "status", 0),
                 kind=getattr(error, "kind", ""),
+                served_by=served_by,
             ),
             source=self.source,
             cause=position,
@@ -193,7 +194,7 @@ class JournaledStream(Stream):
             self._log.chunked(chunks, self._position)
             self.response = respond(chunks)
         except BaseException as error:
-            self._log.failed(error, self._position)
+            self._log.failed(error, self._position, _source_of(inner))
             raise
         self._log.responded(self._request, self.response, self._position)
         return chunks
@@ -210,7 +211,7 @@ class JournaledStream(Stream):
                     yield chunk
             self.response = respond(chunks)
         except BaseException as error:
-            self._log.failed(error, self._position)
+            self._log.failed(error, self._position, _source_of(inner))
             await close(inner)
             raise
         self._log.responded(self._request, self.response, self._position)
@@ -222,6 +223,10 @@ def _task_of(call: ToolCall) -> str:
     """The longest text in a call: what an agent that it starts is asked to do."""
     texts = [value for value in call.arguments.values() if isinstance(value, str)]
     return max(texts, key=len, default="") or call.raw or call.name
+
+
+def _source_of(stream: AsyncIterator[ModelChunk]) -> str:
+    return str(getattr(stream, "served_by", ""))
 
 
 def _reason(error: BaseException) -> Reason:

@@ -16,7 +16,7 @@ from soundstage.match import Anything, Contains, Matcher, Same
 from soundstage.models._rule import Rule
 
 MANY: Final = 6  # conditions; beyond this, combinations are not tried
-_PAIRWISE: Final = 400  # rules; up to this many, text within text is looked for too
+PAIRWISE: Final = 400  # rules; up to this many, text within text is looked for too
 
 
 class Shadowed(NamedTuple):
@@ -28,7 +28,9 @@ class Shadowed(NamedTuple):
     @property
     def message(self) -> str:
         """One sentence that names both."""
-        return f"{self.rule.label} can never fire: {self.by.label} [{self.by.describe()}] comes first"
+        mine, its = self.rule.priority, self.by.priority
+        why = f", because its priority {its} is above {mine}" if its > mine else ""
+        return f"{self.rule.label} can never fire: {self.by.label} [{self.by.describe()}] comes first{why}"
 
 
 def shadowed(rules: Sequence[Rule]) -> list[Shadowed]:
@@ -41,7 +43,7 @@ def shadowed(rules: Sequence[Rule]) -> list[Shadowed]:
     found = []
     for place, rule in enumerate(rules):
         hider = _by_same_conditions(rule, hiding)
-        if hider is None and len(rules) <= _PAIRWISE:
+        if hider is None and len(rules) <= PAIRWISE:
             hider = next((earlier for earlier in rules[:place] if _implies(rule, earlier)), None)
         if hider is not None:
             found.append(Shadowed(rule, hider))

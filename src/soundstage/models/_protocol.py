@@ -42,10 +42,12 @@ class Stream(ABC):
 
     Attributes:
         response: the whole reply, once it is complete, if the stream knows it.
+        served_by: where the reply comes from, once it has begun, if the stream knows it: also of one that fails.
     """
 
     _iterator: AsyncIterator[ModelChunk] | None = None
     response: ModelResponse | None = None
+    served_by: str = ""
 
     @abstractmethod
     def take(self) -> list[ModelChunk] | None:

@@ -7,7 +7,7 @@ rule without a condition that serves once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ from soundstage.models._conditions import When
 from soundstage.models._reply import Reply
 
 Answer = Reply | Callable[[ModelRequest], Any]
+SHOWN: Final = 300  # characters of conditions, in each reply of a journal
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -52,6 +53,12 @@ class Rule(NamedTuple):
         """How messages call it."""
         title = f"rule {self.number}" + (f" {self.name!r}" if self.name else "")
         return f"{title} ({self.where})" if self.where else title
+
+    @property
+    def served_by(self) -> str:
+        """How a trace names the answer that it gives: the rule, and the conditions that the request met."""
+        words = self.describe()
+        return f"{self.label} [{words if len(words) <= SHOWN else words[: SHOWN - 1] + '…'}]"
 
     def describe(self) -> str:
         """Its conditions in words."""

@@ -13,7 +13,8 @@ from soundstage.errors import MatchError, Problem, ScriptError, ScriptLoadError
 from soundstage.messages import ModelRequest, ToolCall
 from soundstage.models._conditions import TextCondition, When, compile_conditions
 from soundstage.models._file import load_python, parse_data, parse_file, parse_text
-from soundstage.models._lint import Shadowed, shadowed
+from soundstage.models._lint import PAIRWISE, Shadowed, shadowed
+from soundstage.models._overlap import overlapping
 from soundstage.models._parsed import ParsedScript
 from soundstage.models._reply import Reply, as_reply
 from soundstage.models._rule import AgentSpec, Answer, Rule, in_order, phase_matcher
@@ -272,8 +273,16 @@ class Script:
         return shadowed(self.ordered())
 
     def problems(self) -> list[Problem]:
-        """What is wrong with a script that can be used all the same: rules that can never fire."""
-        return [_problem(found) for found in self.shadowed()]
+        """What is wrong with a script that can be used all the same.
+
+        Rules that can never fire; and, as warnings, rules whose text is a part of another's, like `go` of `good bye`.
+        """
+        rules = self.ordered()
+        hidden = shadowed(rules)
+        never = {found.rule.number for found in hidden}
+        heard = [rule for rule in rules if rule.number not in never] if len(rules) <= PAIRWISE else []
+        warnings = [_problem(found.other, found.message, warning=True) for found in overlapping(heard)]
+        return [_problem(found.rule, found.message) for found in hidden] + warnings
 
     def check(self) -> None:
         """Refuse a script with rules that can never fire.
@@ -281,7 +290,7 @@ class Script:
         Raises:
             ScriptLoadError: with one problem for each of them.
         """
-        found = self.problems()
+        found = [problem for problem in self.problems() if not problem.warning]
         if found:
             raise ScriptLoadError(found)
 
@@ -300,13 +309,10 @@ def _when(conditions: Mapping[str, Any]) -> When:
     return When(**conditions)
 
 
-def _problem(found: Shadowed) -> Problem:
-    file, _, line = found.rule.where.rpartition(":")
-    return (
-        Problem(file, int(line), "", found.message)
-        if line.isdigit()
-        else Problem("script", 0, "", found.message)
-    )
+def _problem(rule: Rule, message: str, *, warning: bool = False) -> Problem:
+    file, _, line = rule.where.rpartition(":")
+    place = (file, int(line)) if line.isdigit() else ("script", 0)
+    return Problem(*place, "", message, warning)
 
 
 def load_script(path: Path | str) -> Script:
@@ -335,7 +341,7 @@ def load_rules(script: Script, text: str, *, source: str = "script") -> int:
 
 
 def check_script(path: Path | str) -> list[Problem]:
-    """All that is wrong with a script file: what makes it unusable, and rules that can never fire."""
+    """All that is wrong with a script file: what makes it unusable, and what `Script.problems` names."""
     try:
         return Script.load(path).problems()
     except ScriptLoadError as error:

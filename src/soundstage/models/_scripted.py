@@ -39,23 +39,25 @@ class _Choice(NamedTuple):
 
     Args:
         reply: the answer, or the function that makes it.
-        served_by: where it comes from, in words.
+        label: where it comes from, for errors.
+        served_by: the same with the conditions, for the trace.
         key: the same for answers whose chunks may be made once and used again.
         instant: whether nothing of it has to be waited for.
     """
 
     reply: Answer
+    label: str
     served_by: str
     key: int
     instant: bool
 
 
-def _choice(reply: Answer, served_by: str, key: int) -> _Choice:
+def _choice(reply: Answer, label: str, key: int, *, served_by: str = "") -> _Choice:
     instant = isinstance(reply, Reply) and reply.error is None and reply.instant
-    return _Choice(reply, served_by, key, instant)
+    return _Choice(reply, label, served_by or label, key, instant)
 
 
-_SIDE: Final = _choice(SIDE_REPLY, "side request", -1)
+_SIDE: Final = _choice(SIDE_REPLY, "the answer to side requests", -1)
 
 
 class _Conversation:
@@ -111,11 +113,9 @@ class ScriptedModel:
         self._version = self.script.version
         self._made: dict[tuple[int, bool], Made] = {}
         self._identifier = Identifier(self.script.agents)
-        self._choices = {
-            rule.number: _choice(rule.reply, rule.label, rule.number) for rule in self.script.rules
-        }
+        self._choices: dict[int, _Choice] = {}
         self._index = RuleIndex([rule for rule in self.script.ordered() if not self._used_up(rule)])
-        self._default = _choice(self.script.default, "default", 0)
+        self._default = _choice(self.script.default, "the default reply", 0)
 
     def identify(self, request: ModelRequest) -> ModelRequest:
         """`request` with what the script's `agents` say about its caller."""
@@ -165,7 +165,11 @@ class ScriptedModel:
         self._served[number] = self._served.get(number, 0) + 1
         if rule.times is not None and self._used_up(rule):
             self._index.retire(rank)
-        return self._choices[number]
+        choice = self._choices.get(number)
+        if choice is None:
+            choice = _choice(rule.reply, rule.label, number, served_by=rule.served_by)
+            self._choices[number] = choice
+        return choice
 
     def _used_up(self, rule: Rule) -> bool:
         return rule.times is not None and self._served.get(rule.number, 0) >= rule.times
@@ -183,8 +187,8 @@ class ScriptedModel:
         return request, self._choose(request)
 
     def _chunks(self, request: ModelRequest, choice: _Choice, reply: Reply) -> list[ModelChunk]:
-        check_loop(request, reply, choice.served_by)
-        check_calls(request, reply, choice.served_by)
+        check_loop(request, reply, choice.label)
+        check_calls(request, reply, choice.label)
         made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
         made, stopped_by = limited(made, request.settings)
         return [*made.chunks, finish_chunk(reply, request, made, choice.served_by, stopped_by)]
@@ -234,12 +238,15 @@ class _Playing(Stream):
         self._request = request
 
     def take(self) -> list[ModelChunk] | None:
-        self._begun = self._model._begin(self._request)  # noqa: SLF001
-        return self._model._whole(*self._begun)  # noqa: SLF001
+        return self._model._whole(*self._begin())  # noqa: SLF001
 
     def steps(self) -> AsyncIterator[ModelChunk]:
-        begun = self._begun or self._model._begin(self._request)  # noqa: SLF001
-        return self._model._play(*begun)  # noqa: SLF001
+        return self._model._play(*(self._begun or self._begin()))  # noqa: SLF001
+
+    def _begin(self) -> tuple[ModelRequest, _Choice]:
+        self._begun = self._model._begin(self._request)  # noqa: SLF001
+        self.served_by = self._begun[1].served_by
+        return self._begun
 
 
 async def _call(function: Callable[[ModelRequest], Any], request: ModelRequest) -> Reply:

@@ -8,12 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from soundstage.journal import Event, HookFired, RequestServed, ToolReturned, one_line
+from soundstage.journal import (
+    Event,
+    HookFired,
+    ModelFailed,
+    ModelResponded,
+    RequestServed,
+    ToolReturned,
+    one_line,
+)
+
+_SAID, _BY = 115, 80  # characters of an answer, and of the rule that gave it
 
 
 def line(event: Event) -> str:
-    """What `event` says, in one line."""
-    return one_line(str(event))
+    """What `event` says, in one line; of an answer of a model also which rule gave it."""
+    served_by = _served_by(event)
+    if not served_by:
+        return one_line(str(event))
+    return f"{one_line(str(event), _SAID)} · by {one_line(served_by, _BY)}"
+
+
+def _served_by(event: Event) -> str:
+    if isinstance(event, ModelResponded):
+        return event.response.served_by
+    return event.served_by if isinstance(event, ModelFailed) else ""
 
 
 def concerns(event: Event) -> bool:

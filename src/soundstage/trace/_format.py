@@ -176,11 +176,19 @@ def _step(step: Step, width: int) -> list[_Line]:
         lines.append(
             _Line(f"      failed: {step.failure.reason}{status}: {_flat(step.failure.message)}", "wrong")
         )
+        if step.failure.served_by:
+            lines.append(_Line("      " + _by(step.failure.served_by), "quiet"))
     elif step.response is None:
         lines.append(_Line("      no answer by the end", "wrong"))
     else:
-        lines.append(_Line(f"      {_tokens(step)}, {_seconds(step.duration or 0.0)}", "quiet"))
+        facts = [_tokens(step), _seconds(step.duration or 0.0), _by(step.response.served_by)]
+        lines.append(_Line("      " + ", ".join(filter(None, facts)), "quiet"))
     return lines
+
+
+def _by(served_by: str) -> str:
+    """The rule and its conditions, so that an answer of the wrong rule is seen beside what was asked."""
+    return f"by {_flat(served_by)}" if served_by else ""
 
 
 def _asked(step: Step) -> str:

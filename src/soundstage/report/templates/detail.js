@@ -5,7 +5,8 @@ const DETAILS = {
   ModelResponded: responseDetail,
   ModelChunked: (run, row, { chunk }) => [fieldList(chunk)],
   ModelFailed: (run, row, event) => [
-    factLine([["reason", event.reason], ["status", event.status], ["kind", event.kind]]), textBlock(event.message),
+    factLine([["reason", event.reason], ["status", event.status], ["kind", event.kind],
+      ["served by", event.served_by]]), textBlock(event.message),
     chunkFold(run, run.at(row.cause)),
   ],
   ToolCalled: (run, row, event) => [
