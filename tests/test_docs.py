@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,16 @@ from soundstage.models import check_script, load_script
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 EXAMPLE = re.compile(r"<!-- test: (?P<name>[^>]+) -->\n```python\n(?P<code>.*?)```", re.DOTALL)
+FILE = re.compile(r"<!-- file: (?P<name>[\w.]+) -->\n```python\n(?P<code>.*?)```", re.DOTALL)
+UNMARKED = re.compile(r"(?<!-->\n)```python\n(?P<code>.*?)```", re.DOTALL)
+PYTHON_SCRIPT = re.compile(r"<!-- script -->\n```python\n(?P<code>.*?)```", re.DOTALL)
 YAML = re.compile(r"```yaml\n(?P<code>.*?)```", re.DOTALL)
 EXAMPLES = {
     path.name: {found["name"].strip(): found["code"] for found in EXAMPLE.finditer(path.read_text())}
+    for path in DOCUMENTS
+}
+FILES = {
+    path.name: {found["name"]: found["code"] for found in FILE.finditer(path.read_text())}
     for path in DOCUMENTS
 }
 SCRIPTS = [
@@ -22,25 +31,6 @@ SCRIPTS = [
     for path in DOCUMENTS
     for number, found in enumerate(YAML.finditer(path.read_text()))
 ]
-
-MY_AGENT = '''
-import json
-
-
-def my_agent(client, question):
-    """The app of the example: asks, runs the tool that the model wants, answers."""
-    messages = [{"role": "user", "content": question}]
-    tool = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
-    while True:
-        answer = client.chat.completions.create(model="gpt-4o", messages=messages, tools=[tool])
-        message = answer.choices[0].message
-        if not message.tool_calls:
-            return message.content
-        messages.append(message.model_dump(exclude_none=True))
-        for call in message.tool_calls:
-            city = json.loads(call.function.arguments)["city"]
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": f"{city}: 4 C"})
-'''
 
 
 def test_there_are_examples_to_run():
@@ -54,9 +44,11 @@ def test_the_examples_of_a_document_pass_as_they_stand(pytester, document):
     pytester.makeini(
         "[pytest]\nfilterwarnings = error\naddopts = -p no:randomly -p no:cacheprovider -p no:xdist\n"
     )
+    for name, code in FILES[document].items():
+        (pytester.path / name).write_text(code)
     for number, (name, code) in enumerate(EXAMPLES[document].items()):
         title = re.sub(r"\W+", "_", name)
-        pytester.makepyfile(**{f"test_{number}_{title}": f"{MY_AGENT}\n\n{code}"})
+        (pytester.path / f"test_{number}_{title}.py").write_text(code)
     outcomes = pytester.runpytest_subprocess().parseoutcomes()
     assert set(outcomes) == {"passed"}, f"an example of {document} does not pass: {outcomes}"
     assert outcomes["passed"] >= len(EXAMPLES[document])
@@ -72,6 +64,38 @@ def test_a_script_of_the_documents_can_be_loaded_and_has_no_problems(tmp_path, c
     path.write_text(code)
     assert check_script(path) == []
     assert load_script(path).rules
+
+
+def test_the_script_in_python_is_the_one_in_yaml(tmp_path):
+    """The page says that both are the same script; they give the same rules."""
+    page = (ROOT / "docs" / "scripts.md").read_text()
+    (tmp_path / "script.py").write_text(PYTHON_SCRIPT.search(page)["code"])
+    (tmp_path / "script.yaml").write_text(YAML.search(page)["code"])
+    python, yaml = load_script(tmp_path / "script.py"), load_script(tmp_path / "script.yaml")
+    assert [(one.describe(), one.reply, one.priority, one.times) for one in python.rules] == [
+        (one.describe(), one.reply, one.priority, one.times) for one in yaml.rules
+    ]
+    assert (python.default, python.agents[0].name) == (yaml.default, yaml.agents[0].name)
+
+
+def test_what_cannot_be_run_here_can_be_pasted_all_the_same(tmp_path):
+    """Examples that need an image, a plugin or a real model: all their names are there, their imports too."""
+    pasted = [
+        (path.name, found["code"]) for path in DOCUMENTS for found in UNMARKED.finditer(path.read_text())
+    ]
+    for number, (document, code) in enumerate(pasted):
+        (tmp_path / f"{number}_{Path(document).stem}.py").write_text(code)
+        for line in re.findall(r"^(?:from|import) .*$", code, re.MULTILINE):
+            exec(line, {})
+    rules = ["--isolated", "--select", "F821,F822,F823", "--output-format", "concise"]
+    found = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", *rules, tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert len(pasted) >= 5
 
 
 def test_links_between_documents_lead_somewhere():
