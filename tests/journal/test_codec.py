@@ -108,15 +108,15 @@ def test_a_line_is_an_object_with_envelope_and_event():
     }
 
 
-class HouseEvent(Event, frozen=True, kw_only=True):
+class HallOpened(Event, frozen=True, kw_only=True):
     """An event of an app."""
 
     rooms: tuple[str, ...] = ()
 
 
 def test_an_event_class_of_an_app_is_known_by_its_name():
-    record = Record(position=1, time=0.0, run="", source="", cause=None, event=HouseEvent(rooms=("hall",)))
-    assert event_types()["HouseEvent"] is HouseEvent
+    record = Record(position=1, time=0.0, run="", source="", cause=None, event=HallOpened(rooms=("hall",)))
+    assert event_types()["HallOpened"] is HallOpened
     assert decode_record(encode_record(record)) == record
 
 
