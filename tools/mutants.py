@@ -88,13 +88,18 @@ def _one_line(text: str) -> str:
 
 
 class _Visitor(MutationVisitor):
-    """mutmut's, which leaves out decorated functions for the sake of its runner; but nothing that only types see."""
+    """mutmut's, which leaves out decorated functions for the sake of its runner.
+
+    Left out here are what only types see, and `__all__`, which tests/test_exports.py holds.
+    """
 
     def __init__(self, path: Path, wrapper: MetadataWrapper) -> None:
         super().__init__(mutation_operators, get_ignored_lines(str(path), path.read_text(), wrapper, None))
         self.types: set[libcst.CSTNode] = set()
 
     def _skip_node_and_children(self, node: libcst.CSTNode) -> bool:
+        if isinstance(node, libcst.Assign) and _called(node.targets[0].target) == "__all__":
+            return True
         if isinstance(node, libcst.FunctionDef) and node.decorators:
             return any(_called(decorator.decorator) == "overload" for decorator in node.decorators)
         if isinstance(node, libcst.Call) and _called(node.func) in {"cast", "TypeVar", "ParamSpec"}:
@@ -212,6 +217,7 @@ def _forked(work: Callable[[], int], limit: float, log: Path) -> int | None:
     child = os.fork()
     if not child:
         os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -222,11 +228,13 @@ def _forked(work: Callable[[], int], limit: float, log: Path) -> int | None:
         finally:
             os._exit(code)
     descriptor = os.pidfd_open(child)
-    ended = select.select([descriptor], [], [], limit)[0]
-    os.close(descriptor)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # with whatever its tests have left
-    _, status = os.waitpid(child, 0)
+    try:
+        ended = select.select([descriptor], [], [], limit)[0]
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # with whatever its tests have left
+        _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status) if ended else None
 
 
@@ -342,7 +350,8 @@ def _tests_for(base: Base, mutant: Mutant, source: str, line: int) -> list[str]:
     lines = base.lines.get(mutant.file, {})
     statement, function = _statement(source, line)
     found = {test for number in statement for test in lines.get(number, ())}
-    if not found - {""} and (found or line not in function):  # runs at import
+    at_import = not mutant.function or (not found - {""} and (found or line not in function))
+    if at_import:
         found = {test for tests in lines.values() for test in tests} or set(base.seconds)
     own = PACKAGES[mutant.file.partition("/")[0]]
     about = Path(mutant.file).stem.strip("_")
@@ -486,6 +495,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="run again what was killed in an unchanged file")
     options: Any = parser.parse_args()
     os.nice(15)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended; run it again to go on"))
     WORK.mkdir(parents=True, exist_ok=True)
     _make_tree()
     everything, equivalent = all_mutants(PACKAGES), kept_equivalents()
