@@ -182,6 +182,12 @@ def mcp(
     ] = None,
     no_token: Annotated[bool, typer.Option("--no-token", help="Let everybody on loopback in.")] = False,
     projects: Annotated[Path | None, typer.Option(help="Folder for generated projects.")] = None,
+    plugins: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder in which clients may name plugins and scripts; repeatable. The current one."
+        ),
+    ] = None,
     artifacts: Annotated[Path | None, typer.Option(help="Folder for captured artifacts.")] = None,
     isolation: Annotated[str, typer.Option(help=LEVELS)] = "process",
 ) -> None:
@@ -199,6 +205,7 @@ def mcp(
         "port": port,
         "token": token,
         "projects": projects,
+        "plugins": tuple(plugins) if plugins else None,
         "artifacts": artifacts,
         "isolation": _level(isolation).value,
     }

@@ -58,7 +58,7 @@ def marketplace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tools(roots: tuple[Path, Path]) -> Callable[[Body], Any]:
+def tools(roots: tuple[Path, Path], tmp_path: Path) -> Callable[[Body], Any]:
     """Runs a test's body with the tools of a server in memory."""
     from mcp import Client
 
@@ -70,7 +70,7 @@ def tools(roots: tuple[Path, Path]) -> Callable[[Body], Any]:
             made: list[Harness] = []
 
             def make() -> Harness:
-                made.append(Harness(projects=roots[0], artifacts=roots[1]))
+                made.append(Harness(projects=roots[0], plugins=[tmp_path], artifacts=roots[1]))
                 return made[-1]
 
             async with Client(build_server(make)) as client:
@@ -82,9 +82,9 @@ def tools(roots: tuple[Path, Path]) -> Callable[[Body], Any]:
 
 
 @pytest.fixture
-def command(roots: tuple[Path, Path]) -> list[str]:
+def command(roots: tuple[Path, Path], tmp_path: Path) -> list[str]:
     """The command line of the server."""
-    given = ["--projects", str(roots[0]), "--artifacts", str(roots[1])]
+    given = ["--projects", str(roots[0]), "--plugins", str(tmp_path), "--artifacts", str(roots[1])]
     return [sys.executable, "-m", "soundstage.mcp_server", *given]
 
 

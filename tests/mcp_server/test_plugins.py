@@ -40,7 +40,7 @@ def test_what_is_wrong_with_a_plugin_is_an_envelope(tools: Any, marketplace: Pat
         assert "agent-loop" in await call.bad(
             "install_plugin", plugin_name="agent-loop", marketplace_path=where
         )
-        assert "unknown marketplace" in await call.bad(
+        assert "no such folder" in await call.bad(
             "install_plugin", plugin_name="x", marketplace_path=str(tmp_path / "nowhere")
         )
         assert "not installed" in await call.bad("uninstall_plugin", plugin_name="epti")

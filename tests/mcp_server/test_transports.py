@@ -146,9 +146,56 @@ def test_everybody_may_ask_for_health_and_nothing_else_is_there(over_http: Any) 
 def test_a_web_page_may_not_use_the_server(over_http: Any) -> None:
     async def main() -> None:
         async with over_http("--no-token") as harness:
-            assert (await harness.get("/mcp", origin="http://evil.example")).status_code == 403
+            port = harness.url.split(":")[2].partition("/")[0]
+            rebound = f"evil.example:{port}"
+            for page in (
+                {"origin": "http://evil.example"},
+                {"origin": "null"},
+                {"origin": f"http://{rebound}", "host": rebound},
+                {"host": rebound},
+                {"sec-fetch-site": "cross-site"},
+            ):
+                for path in ("/mcp", "/health"):
+                    assert (await harness.get(path, **page)).status_code == 403, (path, page)
+            assert (await harness.get("/health", host=f"localhost:{port}")).status_code == 200
+            async with harness.client(accept="*/*") as tools:
+                assert (await harness.get("/health")).json()[
+                    "clients"
+                ] == 1  # pages have opened no connection
+                assert len((await tools.client.list_tools()).tools) == ALL
 
     asyncio.run(main())
+
+
+def test_who_has_the_token_may_call_the_server_by_any_name(over_http: Any) -> None:
+    async def main() -> None:
+        async with over_http() as harness:
+            token = {"authorization": f"Bearer {harness.token}"}
+            assert (await harness.get("/health", host="harness.example", **token)).status_code == 200
+            assert (await harness.get("/health", host="harness.example")).status_code == 403
+            assert (
+                await harness.get("/mcp", host="harness.example", origin="null", **token)
+            ).status_code == 403
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("host", "page"),
+    [
+        *[(name, False) for name in ("127.0.0.1:3000", "localhost", "LocalHost:1", "[::1]:3000", "[::1]")],
+        *[(name, True) for name in ("", "evil.example:3000", "127.0.0.1.evil.example", "localhost:x", "::1")],
+        *[
+            (name, True)
+            for name in ("localhost:1@evil.example:3000", "127.0.0.1:3000:1", "[::1].evil.example")
+        ],
+    ],
+)
+def test_a_server_on_loopback_is_called_by_a_name_of_loopback(host: str, page: bool) -> None:
+    from soundstage.mcp_server._http import web_page
+
+    assert bool(web_page({"host": host}, any_host=False)) is page
+    assert web_page({"host": host}, any_host=True) == ""
 
 
 def test_two_clients_do_not_share_sessions_and_one_that_goes_takes_its_own(over_http: Any) -> None:

@@ -1,5 +1,6 @@
 """Things that start, run and stop: daemons, the supervisor that owns them, and folders that go with a run."""
 
+from soundstage.lifecycle._beneath import files_beneath, read_beneath, write_beneath
 from soundstage.lifecycle._daemon import ENDED, Daemon, Status, TaskDaemon, of_daemon
 from soundstage.lifecycle._git_call import GitCall, git_call, run_git
 from soundstage.lifecycle._patience import Patience
@@ -20,12 +21,15 @@ __all__ = [
     "Supervisor",
     "TaskDaemon",
     "end_processes_in",
+    "files_beneath",
     "git_call",
     "of_daemon",
     "owner_is_dead",
     "raise_together",
+    "read_beneath",
     "remove_tree",
     "run_git",
     "started_at",
     "variables_of",
+    "write_beneath",
 ]

@@ -19,11 +19,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--token", default=known.token, help="what clients must send; one is made otherwise")
     parser.add_argument("--no-token", action="store_true", dest="open", help="let everybody on loopback in")
     parser.add_argument("--projects", type=Path, default=known.projects)
+    parser.add_argument("--plugins", type=Path, action="append", help="where plugins may lie; repeatable")
     parser.add_argument("--artifacts", type=Path, default=known.artifacts)
     parser.add_argument(
         "--idle", type=float, default=known.idle, help="seconds until a silent client is gone"
     )
-    options = McpOptions(**vars(parser.parse_args(arguments)))
+    given = vars(parser.parse_args(arguments))
+    options = McpOptions(**{**given, "plugins": tuple(given["plugins"] or known.plugins)})
     return serve_mcp(
         options,
         say=lambda text: print(text, flush=True),  # noqa: T201  (this is a command)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from soundstage.mcp_server import _paths
+
 SessionId = Annotated[str, Meta(min_length=1, description="Session id from start_conversation.")]
 PluginName = Annotated[
     str,
@@ -16,10 +18,9 @@ PluginName = Annotated[
     ),
 ]
 ProjectPath = Annotated[
-    str,
+    _paths.ProjectFolder,
     Meta(
-        min_length=1,
-        description="Folder of the project; relative paths are below the harness's projects folder.",
+        description="Folder of the project, below the harness's folder for projects; a relative path is enough."
     ),
 ]
 Stage = Annotated[

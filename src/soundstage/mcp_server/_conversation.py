@@ -6,6 +6,7 @@ the position at which the conversation began, and of the turns that the driver h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import msgspec
 
 from soundstage.drivers.claude_code import PERMISSION_MODES, ClaudeSession, ClaudeTurn
 from soundstage.errors import ScriptError
+from soundstage.mcp_server._paths import PluginFolder, ProjectFolder, script_text
 from soundstage.models import ScriptedModel
 
 
@@ -21,8 +23,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     script: dict[str, Any] | list[Any] | str | None = None
     strict: bool = False
-    project_path: str = ""
-    plugin_dirs: tuple[str, ...] = ()
+    project_path: ProjectFolder | None = None
+    plugin_dirs: tuple[PluginFolder, ...] = ()
     permission_mode: str = "default"
     allowed_tools: tuple[str, ...] = ()
     model: str = ""
@@ -32,14 +34,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     workflow: str | dict[str, str] = ""
 
     @classmethod
-    def read(cls, given: dict[str, Any] | None) -> Config:
+    def read(cls, given: dict[str, Any] | None, check: Callable[[type[Any], Any], Any]) -> Config:
         """The record.
 
+        Args:
+            given: what a client says.
+            check: makes a path of a client's text: `Places.check`.
+
         Raises:
-            ScriptError: for a key that does not exist, or a value of the wrong type.
+            ScriptError: for a key that does not exist, a value of the wrong type, a path that leads elsewhere.
         """
         try:
-            config = msgspec.convert(given or {}, cls)
+            config = msgspec.convert(given or {}, cls, dec_hook=check)
         except msgspec.ValidationError as error:
             raise ScriptError(
                 "this is no config of a conversation",
@@ -52,6 +58,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 expected="one of " + ", ".join(PERMISSION_MODES),
                 seen=repr(config.permission_mode),
             )
+        if isinstance(config.script, str):
+            config = msgspec.structs.replace(config, script=script_text(config.script, check))
         return config
 
 

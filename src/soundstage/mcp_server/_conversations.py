@@ -77,7 +77,7 @@ async def start_conversation(harness: Harness, config: Options = None) -> Starte
     config, all keys optional:
     - script: what the model replies. Without one it says "nothing scripted for that" each time. Either
       - a list of replies that serve once each, in order: ["first answer", {"tool_calls": [...]}, "last"];
-      - an object (or the same as YAML or JSON text, or the path of a script file) with
+      - an object (or the same as YAML or JSON text, or the path of such a file) with
         rules: [{"when": {...}, "reply": ..., "times": n, "priority": n}], default: reply, strict: bool.
         when: user, system, agent, tool, iteration...; text is matched as a part, "/.../i" as an expression.
         reply: text, or {"text": ..., "tool_calls": [{"name": "Write", "arguments": {...}}]}, or
@@ -85,7 +85,7 @@ async def start_conversation(harness: Harness, config: Options = None) -> Starte
         next request, with the tool's result.
     - strict: a request that no rule answers fails, instead of getting the default reply.
     - project_path: folder to work in, from create_test_project; an empty one is made unless given.
-    - plugin_dirs: folders of plugins to load for this conversation only.
+    - plugin_dirs: folders of plugins to load for this conversation only, below a folder for plugins.
     - permission_mode: default (denies what nobody allowed), acceptEdits, plan, dontAsk, bypassPermissions, auto.
     - allowed_tools: tools that need no permission, such as "Read", "Bash(git *)", "mcp__server__tool".
     - model, agent, max_turns, settings: as the CLI's options of these names.
@@ -95,11 +95,11 @@ async def start_conversation(harness: Harness, config: Options = None) -> Starte
     Returns session_id, project_path, permission_mode. The conversation keeps its process until
     end_conversation; several can be open at once, each with its own script.
 
-    Errors: an unknown key, a script with problems (each with its line), a folder that is not there.
+    Errors: an unknown key, a script with problems (each with its line), a folder that is not there, or elsewhere.
 
     Example: start_conversation(config={"script": ["Explored. Next: /agent-loop:plan"], "strict": true})
     """
-    conversation = await open_conversation(harness, Config.read(config))
+    conversation = await open_conversation(harness, Config.read(config, harness.places.check))
     return {
         "status": "success",
         "session_id": conversation.id,

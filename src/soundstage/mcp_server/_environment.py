@@ -11,6 +11,7 @@ from msgspec import Meta
 from soundstage.mcp_server._arguments import ProjectPath
 from soundstage.mcp_server._conversation import Conversation
 from soundstage.mcp_server._harness import Harness
+from soundstage.mcp_server._paths import NewFolder, ProjectFolder
 from soundstage.mcp_server._stages import stage_of
 from soundstage.worlds.projects import (
     capture_artifacts,
@@ -62,10 +63,9 @@ class Captured(TypedDict):
 ProjectType = Annotated[str, Meta(description="web-app, cli or library.", examples=["cli"])]
 Language = Annotated[str, Meta(description="python, javascript or go.", examples=["python"])]
 OutputPath = Annotated[
-    str,
+    NewFolder,
     Meta(
-        min_length=1,
-        description="Where it goes: a new or empty folder; relative paths are below the projects folder.",
+        description="Where it goes: a new or empty folder below the folder for projects; a relative path is enough.",
         examples=["calculator"],
     ),
 ]
@@ -96,7 +96,8 @@ OneSession = Annotated[
     str | None, Meta(description="Whose project and state; all conversations unless given.")
 ]
 OneProject = Annotated[
-    str | None, Meta(description="For git_diffs; else the project of the session, or the newest one.")
+    ProjectFolder | None,
+    Meta(description="For git_diffs; else the project of the session, or the newest one."),
 ]
 
 
@@ -111,13 +112,14 @@ async def create_test_project(
 
     Returns project_path, project_type, language, files_created (the first 20) and total_files.
 
-    Errors: another type or language, a folder that is not empty, a name that cannot be used.
+    Errors: another type or language, a folder that is not empty or is elsewhere, a name that cannot be used.
 
     Example: create_test_project(project_type="cli", language="python", output_path="calculator",
     project_name="Calculator App")
     """
-    folder = harness.folder(output_path, missing=True)
-    project = await asyncio.to_thread(create_project, project_type, language, folder, project_name)
+    project = await asyncio.to_thread(
+        create_project, project_type, language, output_path.path, project_name, root=harness.projects
+    )
     harness.made.append(project.path)
     return {
         "status": "success",
@@ -129,7 +131,10 @@ async def create_test_project(
     }
 
 
-async def setup_git_repo(harness: Harness, project_path: ProjectPath) -> GitReady:
+async def setup_git_repo(
+    harness: Harness,  # noqa: ARG001  (every tool gets it)
+    project_path: ProjectPath,
+) -> GitReady:
     """Make a project a git repository, with all of its files in one first commit ("Initial commit").
 
     The identity is local; no setting of the machine counts.
@@ -140,11 +145,15 @@ async def setup_git_repo(harness: Harness, project_path: ProjectPath) -> GitRead
 
     Example: setup_git_repo(project_path="calculator")
     """
-    done = await asyncio.to_thread(set_up_git, harness.folder(project_path))
+    done = await asyncio.to_thread(set_up_git, project_path.path)
     return {"status": "success", "commit_hash": done.commit, "files_tracked": done.tracked}
 
 
-async def create_sample_files(harness: Harness, project_path: ProjectPath, file_specs: FileSpecs) -> Sampled:
+async def create_sample_files(
+    harness: Harness,  # noqa: ARG001
+    project_path: ProjectPath,
+    file_specs: FileSpecs,
+) -> Sampled:
     """Write files into a project, with the folders that they need; files that are there are replaced.
 
     A file that cannot be written does not keep the others from it: one with a path out of the project, say.
@@ -156,7 +165,7 @@ async def create_sample_files(harness: Harness, project_path: ProjectPath, file_
     Example: create_sample_files(project_path="calculator", file_specs=[{"path": "src/sums.py",
     "content": "def add(a, b): return a - b"}])
     """
-    done = await asyncio.to_thread(write_files, harness.folder(project_path), file_specs)
+    done = await asyncio.to_thread(write_files, project_path.path, file_specs)
     return {
         "status": "success",
         "files_created": len(done.written),
@@ -218,7 +227,7 @@ async def capture_test_artifacts(
         artifact_types,
         journal=harness.journal,
         project=_project(harness, chosen, project_path),
-        transcripts=[path for one in chosen for path in harness.transcripts(one.id)],
+        transcripts={name: data for one in chosen for name, data in harness.transcripts(one.id).items()},
         state={one.id: _state(one) for one in chosen},
     )
     return {
@@ -230,9 +239,9 @@ async def capture_test_artifacts(
     }
 
 
-def _project(harness: Harness, chosen: list[Conversation], project_path: str | None) -> Path | None:
+def _project(harness: Harness, chosen: list[Conversation], project_path: ProjectFolder | None) -> Path | None:
     if project_path is not None:
-        return harness.folder(project_path)
+        return project_path.path
     newest = [conversation.project for conversation in chosen] or harness.made
     return newest[-1] if newest else None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
@@ -20,11 +21,13 @@ from soundstage.clock import IdSource, SystemClock
 from soundstage.drivers import Isolation, McpProcess
 from soundstage.drivers._isolation import AnyIsolation, as_isolation
 from soundstage.drivers.claude_code import ClaudeCode, find_cli
+from soundstage.drivers.claude_code._transcript import transcript_files
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal, Noted
 from soundstage.lifecycle import remove_tree
 from soundstage.mcp_server._conversation import Answer, Conversation
 from soundstage.mcp_server._models import ConversationModels
+from soundstage.mcp_server._paths import Places, root_folder
 from soundstage.mcp_server._stubs import Declared, Stubs, declared_servers
 from soundstage.wire import ModelServer
 from soundstage.worlds import Workspace
@@ -43,6 +46,7 @@ class Harness:
     Args:
         projects: where projects with a relative path go; it has to be there. Unless given, a folder that is
             made when it is needed.
+        plugins: folders below which clients may name plugins, marketplaces and script files.
         artifacts: where artifacts go; as for `projects`.
         number: which client of this server it is; ids follow from it.
         cli: path of the CLI; looked for unless given.
@@ -54,6 +58,7 @@ class Harness:
         self,
         *,
         projects: Path | None = None,
+        plugins: Sequence[Path] = (),
         artifacts: Path | None = None,
         number: int = 1,
         cli: Path | str | None = None,
@@ -65,6 +70,7 @@ class Harness:
         self._artifacts = artifacts
         self._peers = peers if peers is not None else set()
         self._peers.add(self)
+        self.places = Places(lambda: self.projects, plugins, self._worked_in)
         self.ids = IdSource(number)
         self.journal = Journal(clock=SystemClock(), run=f"mcp-{number}")
         self.models = ConversationModels()
@@ -89,36 +95,16 @@ class Harness:
         Raises:
             ScriptError: if that folder was chosen, and is not there.
         """
-        return _root("projects", self._projects)
+        return root_folder("projects", self._projects)
 
     @property
     def artifacts(self) -> Path:
         """Where artifacts go. Raises what `projects` raises."""
-        return _root("artifacts", self._artifacts)
+        return root_folder("artifacts", self._artifacts)
 
-    def folder(self, path: str, *, missing: bool = False) -> Path:
-        """A folder that a client names; a relative path is below `projects`.
-
-        Args:
-            path: what the client says.
-            missing: whether it may be one that is not there yet.
-
-        Raises:
-            ScriptError: if there is no such folder.
-        """
-        try:
-            found = (Path(path) if Path(path).is_absolute() else self.projects / path).resolve()
-            there = found.is_dir()
-        except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, a loop of links
-            raise ScriptError("this is no path of a folder", seen=f"{path!r}: {error}") from None
-        if not missing and not there:
-            raise ScriptError(
-                "there is no such folder",
-                expected="an absolute path, or one below the folder for projects",
-                seen=str(found),
-                hint="create_test_project makes one",
-            )
-        return found
+    def _worked_in(self) -> list[Path]:
+        """The projects of open conversations, of all clients."""
+        return [one.project for peer in self._peers for one in peer.conversations.values()]
 
     def remove_projects(self) -> None:
         """Remove the projects that were generated: all below `projects`, but those of clients that are here."""
@@ -185,11 +171,9 @@ class Harness:
             if isinstance(problem, BaseException):
                 raise problem
 
-    def transcripts(self, session_id: str) -> list[Path]:
-        """The CLI's own transcripts of a conversation."""
-        if self._claude is None:
-            return []
-        return sorted((self._claude.home / ".claude/projects").glob(f"*/{session_id}.jsonl"))
+    def transcripts(self, session_id: str) -> dict[str, bytes]:
+        """The CLI's own transcripts of a conversation, its subagents' too, by name."""
+        return transcript_files(self._claude.home, session_id) if self._claude is not None else {}
 
     # --- system
 
@@ -284,19 +268,3 @@ class Harness:
         """Put on record that a tool has failed."""
         data = {"tool": tool, "error": f"{type(error).__name__}: {error}"}
         self.journal.append(Noted(text="a tool failed", data=data), source="mcp-server")
-
-
-def _root(name: str, chosen: Path | None) -> Path:
-    """A folder of ours: one that was chosen must be there, the usual one is made."""
-    if chosen is None:
-        folder = Path.cwd() / ".soundstage" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    if not chosen.is_dir():
-        raise ScriptError(
-            f"the folder for {name} is not there",
-            expected="a folder",
-            seen=str(chosen.absolute()),
-            hint=f"make it, or start the server with another one: --{name} or SOUNDSTAGE_{name.upper()}",
-        )
-    return chosen.absolute()

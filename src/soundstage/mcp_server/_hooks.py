@@ -14,6 +14,7 @@ from soundstage.errors import ScriptError
 from soundstage.journal import HookFired, MessageReceived
 from soundstage.mcp_server._blocked import Verdict, verdict
 from soundstage.mcp_server._harness import Harness
+from soundstage.mcp_server._paths import ProjectFolder
 from soundstage.mcp_server._stubs import plugin_folders
 
 
@@ -72,7 +73,8 @@ ActionId = Annotated[
     ),
 ]
 Folder = Annotated[
-    str | None, Meta(description="Folder that the hook works in; else the harness's projects folder.")
+    ProjectFolder | None,
+    Meta(description="Project that the hook works in; else that of the session, or an empty one."),
 ]
 Limit = Annotated[int, Meta(ge=1, le=1000, description="How many at most, the newest ones.")]
 OneSession = Annotated[str | None, Meta(description="Of this conversation alone, its plugin_dirs included.")]
@@ -212,7 +214,7 @@ async def active_hooks(harness: Harness, session_id: str | None) -> tuple[Plugin
         if (conversation.project / ".claude").is_dir():
             found += await claude.hooks.list(cwd=conversation.project)
         found += settings_hooks(conversation.config.settings or {})
-    given = [harness.folder(folder) for one in chosen for folder in one.config.plugin_dirs]
+    given = [folder.path for one in chosen for folder in one.config.plugin_dirs]
     for plugin in plugin_folders(given):
         found += (await claude.plugins.validate(plugin)).hooks
     once = {(hook.event, hook.matcher, hook.command, hook.root): hook for hook in found}
@@ -273,9 +275,9 @@ def _verdict(harness: Harness, action_id: str) -> Verdict | None:
     return None
 
 
-def _folder(harness: Harness, project_path: str | None, session_id: str | None) -> Path:
+def _folder(harness: Harness, project_path: ProjectFolder | None, session_id: str | None) -> Path:
     if project_path is not None:
-        return harness.folder(project_path)
+        return project_path.path
     if session_id is not None:
         return harness.conversation(session_id).project
     return harness.desk

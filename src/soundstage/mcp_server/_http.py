@@ -5,6 +5,10 @@ them, through a small bridge that speaks ASGI. A client begins with `initialize`
 gets a transport, and a task that serves its connection until the client ends it (DELETE), asks nothing for
 too long, or the server stops. Requests with an id that is not known are answered with 404, as MCP says.
 
+A page in a browser reaches loopback too, and nobody has asked it in. It is known by what browsers say and pages cannot
+leave out: an `Origin`, `Sec-Fetch-Site`, or, where the page's own name has been made to lead here (DNS rebinding), a
+`Host` that is none of ours. Who has the token may call us as he likes.
+
 Requests of the protocol's stateless form (2026-07-28) name no session at all, and tests are about sessions.
 They are refused with the versions that are served; clients then begin with `initialize`.
 """
@@ -14,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mcp.server import Server
@@ -29,6 +33,7 @@ from soundstage.net import Exchange, HttpRequest
 PATH: Final = "/mcp"
 HEALTH: Final = "/health"
 VERSION: Final = "mcp-protocol-version"
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _JSON: Final = {"content-type": "application/json"}
 
 
@@ -41,6 +46,7 @@ class Clients:
         token: what they must send; empty for none.
         idle: seconds after which a client that asks nothing is taken for gone.
         report: gets what went wrong while a connection was served.
+        loopback: whether the server can be reached on this machine alone.
     """
 
     def __init__(
@@ -51,27 +57,31 @@ class Clients:
         token: str,
         idle: float,
         report: Callable[[BaseException], None],
+        loopback: bool,
     ) -> None:
         self._server = server
         self._session_id = session_id
         self._token = token
         self._idle = idle
         self._report = report
+        self._loopback = loopback
         self._transports: dict[str, StreamableHTTPServerTransport] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy: set[asyncio.Task[Any]] = set()
 
     async def handle(self, request: HttpRequest, exchange: Exchange) -> None:
         """Answer one request."""
-        if request.path == HEALTH:
+        known = self._knows_token(request)
+        page = web_page(request.headers, any_host=known or not self._loopback)
+        if page:
+            await _reply(exchange, 403, {"error": f"web pages may not use this server: {page}"})
+        elif request.path == HEALTH:
             await _reply(exchange, 200, self.health())
         elif request.path.rstrip("/") != PATH:
             await _reply(exchange, 404, {"error": f"there is {PATH} and {HEALTH}, not {request.path}"})
-        elif not self._allowed(request):
+        elif self._token and not known:
             challenge = {"www-authenticate": "Bearer"}
             await _reply(exchange, 401, {"error": "send the header Authorization: Bearer TOKEN"}, challenge)
-        elif _foreign(request.headers.get("host", ""), request.headers.get("origin", "")):
-            await _reply(exchange, 403, {"error": "web pages may not use this server"})
         elif request.too_large:
             await _reply(exchange, 413, {"error": "the request is too large"})
         else:
@@ -87,9 +97,9 @@ class Clients:
             "clients": len(self._transports),
         }
 
-    def _allowed(self, request: HttpRequest) -> bool:
+    def _knows_token(self, request: HttpRequest) -> bool:
         if not self._token:
-            return True
+            return False
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         return kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self._token.encode())
 
@@ -214,9 +224,28 @@ class _Bridge:
             await self._exchange.end()
 
 
-def _foreign(host: str, origin: str) -> bool:
-    """Whether a web page asks: its origin is another one than the server's (DNS rebinding included)."""
-    return bool(origin) and origin.rpartition("//")[2] != host
+def web_page(headers: Mapping[str, str], *, any_host: bool) -> str:
+    """Why a request is taken for one of a web page; empty if it is none.
+
+    Args:
+        headers: their names in small letters.
+        any_host: whether the server may be called by any name.
+    """
+    if "origin" in headers:
+        return f"Origin: {headers['origin']}"
+    site = headers.get("sec-fetch-site", "none")
+    if site != "none":  # what a user types into the browser
+        return f"Sec-Fetch-Site: {site}"
+    host = headers.get("host", "")
+    return (
+        "" if any_host or _name(host) in LOOPBACK else f"Host: {host}, expected one of {', '.join(LOOPBACK)}"
+    )
+
+
+def _name(host: str) -> str:
+    """The name in a `Host`, without the port; one that is written in another way is none that we know."""
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).lower()
 
 
 def _unsupported(body: bytes, version: str) -> dict[str, Any]:

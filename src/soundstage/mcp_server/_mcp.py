@@ -9,6 +9,7 @@ from msgspec import Meta
 from soundstage.drivers import start_mcp_server as start_process
 from soundstage.mcp_server._arguments import Seconds, ServerId
 from soundstage.mcp_server._harness import Harness
+from soundstage.mcp_server._paths import PluginFolder
 from soundstage.mcp_server._stubs import target
 
 
@@ -76,7 +77,9 @@ ServerConfig = Annotated[
         examples=[{"command": "python3", "args": ["${CLAUDE_PLUGIN_ROOT}/server.py"]}],
     ),
 ]
-PluginRoot = Annotated[str | None, Meta(description="Folder of the plugin, for ${CLAUDE_PLUGIN_ROOT}.")]
+PluginRoot = Annotated[
+    PluginFolder | None, Meta(description="Folder of the plugin, for ${CLAUDE_PLUGIN_ROOT}.")
+]
 
 
 async def start_mcp_server(
@@ -95,7 +98,7 @@ async def start_mcp_server(
     Example: start_mcp_server(server_name="browser-tools",
     server_config={"command": "python3", "args": ["server.py"]})
     """
-    variables = {} if plugin_root is None else {"CLAUDE_PLUGIN_ROOT": str(harness.folder(plugin_root))}
+    variables = {} if plugin_root is None else {"CLAUDE_PLUGIN_ROOT": str(plugin_root.path)}
     server = await start_process(
         server_name,
         server_config,

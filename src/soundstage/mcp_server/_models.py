@@ -9,7 +9,7 @@ import msgspec
 
 from soundstage.errors import ScriptError, ScriptLoadError
 from soundstage.messages import ModelChunk, ModelRequest
-from soundstage.models import Script, ScriptedModel, load_rules, load_script
+from soundstage.models import Script, ScriptedModel, load_rules
 
 
 class ConversationModels:
@@ -39,8 +39,8 @@ def read_script(given: Mapping[str, Any] | str | list[Any] | None, *, strict: bo
     """A script as a client of the tools gives it.
 
     Args:
-        given: the script format as data or as text in YAML or JSON; the path of a script file; a list of
-            replies, each of which serves once, in order.
+        given: the script format as data or as text in YAML or JSON; a list of replies, each of which serves
+            once, in order.
         strict: a request that nothing answers is an error.
 
     Raises:
@@ -60,8 +60,6 @@ def read_script(given: Mapping[str, Any] | str | list[Any] | None, *, strict: bo
 
 
 def _from_text(given: str) -> Script:
-    if "\n" not in given and given.endswith((".yaml", ".yml", ".json", ".py")):
-        return load_script(given)
     script = Script()
     try:
         load_rules(script, given, source="script")

@@ -30,8 +30,8 @@ async def open_conversation(harness: Harness, config: Config, *, listed: bool = 
         read_script(config.script, strict=config.strict),
         ids=IdSource(harness.ids.seed + len(harness.journal)),
     )
-    folders = [_plugin_folder(harness, folder) for folder in config.plugin_dirs]
-    project = harness.folder(config.project_path) if config.project_path else None
+    folders = [_plugin_folder(folder.path) for folder in config.plugin_dirs]
+    project = config.project_path.path if config.project_path is not None else None
     claude = await harness.claude()
     session_id = harness.ids.uuid()
     if project is None:
@@ -64,8 +64,7 @@ def _options(config: Config) -> dict[str, Any]:
     }
 
 
-def _plugin_folder(harness: Harness, folder: str) -> Path:
-    found = harness.folder(folder)
+def _plugin_folder(found: Path) -> Path:
     manifest = found / ".claude-plugin" / "plugin.json"
     if not manifest.is_file() and not any(found.glob("*/.claude-plugin/plugin.json")):
         raise ScriptError(

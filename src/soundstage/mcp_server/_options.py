@@ -12,6 +12,7 @@ PORT: Final = 3000
 IDLE: Final = 30 * 60.0
 
 PROJECTS: Final = "SOUNDSTAGE_PROJECTS"
+PLUGINS: Final = "SOUNDSTAGE_PLUGINS"
 ARTIFACTS: Final = "SOUNDSTAGE_ARTIFACTS"
 TOKEN: Final = "SOUNDSTAGE_MCP_TOKEN"  # noqa: S105  (the name of a variable)
 
@@ -27,6 +28,8 @@ class McpOptions(NamedTuple):
         open: no token at all; loopback only.
         projects: folder for projects that are generated; it has to be there. Unless given, it is
             `.soundstage/projects` in the current folder, and made.
+        plugins: folders below which clients may name plugins, marketplaces and script files; the current folder unless
+            given (and none if the user's home is that folder, or in it).
         artifacts: folder for artifacts that are captured; `.soundstage/artifacts` unless given.
         isolation: how far Claude Code and the MCP servers are kept apart: `process`, `netns`, `sandbox` or `container`.
         idle: seconds after which a client over HTTP that asks nothing is taken for gone.
@@ -38,16 +41,22 @@ class McpOptions(NamedTuple):
     token: str = ""
     open: bool = False
     projects: Path | None = None
+    plugins: tuple[Path, ...] = ()
     artifacts: Path | None = None
     idle: float = IDLE
     isolation: str = "process"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> McpOptions:
-        """The defaults, with what `SOUNDSTAGE_PROJECTS`, `SOUNDSTAGE_ARTIFACTS`, `SOUNDSTAGE_MCP_TOKEN` say."""
+        """The defaults, with what the variables say.
+
+        These are `SOUNDSTAGE_PROJECTS`, `SOUNDSTAGE_PLUGINS` (several with a `:` between), `SOUNDSTAGE_ARTIFACTS` and
+        `SOUNDSTAGE_MCP_TOKEN`.
+        """
         found = os.environ if environment is None else environment
         return cls(
             token=found.get(TOKEN, ""),
             projects=Path(found[PROJECTS]) if found.get(PROJECTS) else None,
+            plugins=tuple(Path(part) for part in found.get(PLUGINS, "").split(os.pathsep) if part),
             artifacts=Path(found[ARTIFACTS]) if found.get(ARTIFACTS) else None,
         )

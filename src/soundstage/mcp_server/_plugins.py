@@ -9,6 +9,7 @@ from msgspec import Meta
 from soundstage.drivers.claude_code import Plugin
 from soundstage.mcp_server._arguments import PluginName
 from soundstage.mcp_server._harness import Harness
+from soundstage.mcp_server._paths import PluginFolder
 
 
 class Installed(TypedDict):
@@ -40,9 +41,9 @@ class PluginStatus(TypedDict):
 
 
 Marketplace = Annotated[
-    str | None,
+    PluginFolder | None,
     Meta(
-        description="Folder with .claude-plugin/marketplace.json; it is added first. "
+        description="Folder with .claude-plugin/marketplace.json, below a folder for plugins; it is added first. "
         "Needed once per marketplace.",
         examples=["/home/me/my-marketplace"],
     ),
@@ -66,7 +67,9 @@ async def install_plugin(
     Example: install_plugin(plugin_name="agent-loop", marketplace_path="/home/me/my-marketplace")
     """
     claude = await harness.claude()
-    plugin = await claude.plugins.install(plugin_name, marketplace=marketplace_path)
+    plugin = await claude.plugins.install(
+        plugin_name, marketplace=marketplace_path.path if marketplace_path is not None else None
+    )
     return {
         "status": "success",
         "plugin_id": plugin.id,

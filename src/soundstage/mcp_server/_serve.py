@@ -8,6 +8,7 @@ import secrets
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from soundstage.clock import SystemClock
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from soundstage.mcp_server._harness import Harness
 
 GOOD, FAILED = 0, 1
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 INSTALL: Final = "pip install 'soundstage[mcp]'"
 Say = Callable[[str], None]
 
@@ -56,7 +58,7 @@ def _check(options: McpOptions) -> None:
     problem = isolation_problem(options.isolation)
     if problem is not None:
         raise problem
-    if options.open and options.host not in ("127.0.0.1", "::1", "localhost"):
+    if options.open and options.host not in LOOPBACK:
         raise EnvironmentProblem(
             f"{options.host} can be reached from other machines",
             expected="a loopback address, or a token that clients must send",
@@ -74,10 +76,12 @@ class _Harnesses:
 
     def __call__(self) -> Harness:
         from soundstage.mcp_server._harness import Harness
+        from soundstage.mcp_server._paths import plugin_roots
 
         self._made += 1
         return Harness(
             projects=self._options.projects,
+            plugins=plugin_roots(self._options.plugins, Path.cwd()),
             artifacts=self._options.artifacts,
             number=self._made,
             peers=self._peers,
@@ -129,6 +133,7 @@ async def _http(options: McpOptions, say: Say) -> None:
         token=token,
         idle=options.idle,
         report=lambda error: server.report_failure(error),  # noqa: PLW0108  (the server is made below),
+        loopback=options.host in LOOPBACK,
     )
     server = HttpServer(clients.handle, journal, host=options.host, port=options.port, name="mcp", grace=1.0)
     stop = _on_signals()

@@ -84,7 +84,7 @@ def build_server(make: Callable[[], Harness], tools: Sequence[Tool] = TOOLS) -> 
 
 async def _call(tool: Tool, harness: Harness, arguments: Mapping[str, Any]) -> types.CallToolResult:
     try:
-        return _result(await tool.function(harness, **tool.read(arguments)))
+        return _result(await tool.function(harness, **tool.read(arguments, harness.places.check)))
     except HostUnavailable as error:
         return _result(envelope(tool, f"{error}\n  needed by: {tool.name}"), failed=True)
     except Exception as error:  # noqa: BLE001  (whatever it is, the client learns it, and the server goes on)

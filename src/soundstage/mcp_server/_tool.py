@@ -14,8 +14,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from soundstage.errors import ScriptError
+from soundstage.mcp_server._paths import Named
 
 Function = Callable[..., Awaitable[Mapping[str, Any]]]
+Check = Callable[[type[Any], Any], Any]
 
 
 class Tool(NamedTuple):
@@ -59,14 +61,18 @@ class Tool(NamedTuple):
             "required": ["status"],
         }
 
-    def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, arguments: Mapping[str, Any], check: Check | None = None) -> dict[str, Any]:
         """The arguments of the function.
 
+        Args:
+            arguments: what the client sent.
+            check: makes a path of a client's text, `Places.check`; without one, no path is read.
+
         Raises:
-            ScriptError: for one that is missing, unknown or of the wrong type.
+            ScriptError: for one that is missing, unknown or of the wrong type, or a path that leads elsewhere.
         """
         try:
-            record = msgspec.convert(dict(arguments), self.arguments)
+            record = msgspec.convert(dict(arguments), self.arguments, dec_hook=check)
         except msgspec.ValidationError as error:
             raise ScriptError(
                 f"{self.name} cannot be called like this",
@@ -104,12 +110,20 @@ def _field(parameter: inspect.Parameter, hint: Any) -> Any:
 
 def _inlined(kind: Any) -> dict[str, Any]:
     """The schema of a record, with the record itself at the top, as MCP wants it."""
-    (top,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    (top,), components = msgspec.json.schema_components(
+        [kind], ref_template="#/$defs/{name}", schema_hook=_path_schema
+    )
     name = top["$ref"].rpartition("/")[2]
     schema = dict(components.pop(name))
     schema.pop("title", None)
     schema.setdefault("properties", {})
     return {**schema, "$defs": components} if components else schema
+
+
+def _path_schema(kind: type[Any]) -> dict[str, Any]:
+    if issubclass(kind, Named):
+        return dict(kind.schema)
+    raise NotImplementedError
 
 
 ERROR: Final = "error"

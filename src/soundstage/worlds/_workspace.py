@@ -12,7 +12,7 @@ from typing import Final
 
 from soundstage.errors import EnvironmentProblem, ExpectationError, InvalidStateError, ScriptError
 from soundstage.journal import FileChanged, Journal
-from soundstage.lifecycle import Daemon, ScratchFolder, remove_tree
+from soundstage.lifecycle import Daemon, ScratchFolder, read_beneath, remove_tree, write_beneath
 from soundstage.worlds._git import Commit, Git, git_environment
 from soundstage.worlds._tree import LEFT_OUT, Change, FileState, Snapshot, difference, state_of, take
 
@@ -120,9 +120,8 @@ class Workspace(Daemon):
     def write(self, path: str | Path, text: str | bytes) -> Path:
         """Write a file, with the folders that it needs. Returns its full path."""
         target = self.path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(text if isinstance(text, bytes) else text.encode())
         inside = target.relative_to(self.root)
+        write_beneath(self.root, inside, text if isinstance(text, bytes) else text.encode())
         state = state_of(target)
         if state is not None and not LEFT_OUT.intersection(inside.parts):
             self._known[inside.as_posix()] = state
@@ -136,7 +135,7 @@ class Workspace(Daemon):
         """
         target = self.path(path)
         try:
-            return target.read_bytes().decode()
+            return read_beneath(self.root, target.relative_to(self.root)).decode()
         except UnicodeDecodeError as error:
             raise ExpectationError(
                 f"{path} is not text",

@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.errors import EnvironmentProblem, ScriptError
+from soundstage.lifecycle import write_beneath
 from soundstage.worlds import projects
-from soundstage.worlds.projects import LANGUAGES, PROJECT_TYPES, create_project, project_text
+from soundstage.worlds.projects import LANGUAGES, PROJECT_TYPES, _create, create_project, project_text
 from soundstage.worlds.projects._create import MARKER
 from soundstage.worlds.projects._names import names_of
 
@@ -206,15 +207,15 @@ def test_a_folder_that_cannot_be_written_is_a_problem_of_the_machine_and_half_a_
     (tmp_path / "file").write_text("")
     with pytest.raises((EnvironmentProblem, ScriptError)):
         create_project("cli", "python", tmp_path / "file" / "x")
-    write_text, count = Path.write_text, []
+    written = []
 
-    def full(self, *arguments, **options):
-        count.append(self)
-        if len(count) == 4:
-            raise OSError(28, "No space left on device", str(self))
-        return write_text(self, *arguments, **options)
+    def full(root, path, data):
+        written.append(path)
+        if len(written) == 4:
+            raise OSError(28, "No space left on device", str(root / path))
+        write_beneath(root, path, data)
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(_create, "write_beneath", full)
     with pytest.raises(EnvironmentProblem, match="No space left"):
         create_project("cli", "python", tmp_path / "x")
     assert not (tmp_path / "x").exists()

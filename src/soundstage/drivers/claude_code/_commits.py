@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from soundstage.lifecycle import read_beneath
+
 _MADE: Final = re.compile(
     r"[0-9a-f]+ (?P<hash>[0-9a-f]{40,64}) [^\t]*\tcommit(?: \([^)]*\))?: ?(?P<subject>.*)"
 )
@@ -30,8 +32,9 @@ def head_log(folder: Path) -> tuple[str, ...]:
         return ()
     try:
         if git.is_file():  # a worktree, or a submodule: it says where its repository is
-            git = git.parent / git.read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
-        return tuple((git / "logs/HEAD").read_text(encoding="utf-8", errors="replace").splitlines())
+            told = read_beneath(git.parent, git.name).decode()
+            git = git.parent / told.strip().removeprefix("gitdir: ")
+        return tuple(read_beneath(git, "logs/HEAD").decode("utf-8", "replace").splitlines())
     except (OSError, UnicodeDecodeError):
         return ()
 

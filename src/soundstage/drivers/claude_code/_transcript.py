@@ -3,17 +3,20 @@
 Where they are, seen with 2.1.330: `.claude/projects/<folder>/<session>.jsonl`, with subagents in
 `<session>/subagents/agent-<id>.jsonl` and what each is in `.meta.json` beside it. A transcript is complete
 when the result of a turn has been printed.
+
+The home belongs to the program under test, so nothing is read through a link: see `lifecycle._beneath`.
 """
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+import contextlib
+from pathlib import Path, PurePath
 from typing import Any, Final, Literal
 
 import msgspec
 
 from soundstage.drivers.claude_code._stream import decode_line
+from soundstage.lifecycle import files_beneath, read_beneath
 from soundstage.messages import Part, Text
 
 _TALK: Final = ("user", "assistant")
@@ -83,7 +86,9 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 def cost_so_far(home: Path, session_id: str) -> float:
     """What a session had cost when it was ended, in USD: a resumed one counts on from there."""
     path = find_transcript(home, session_id)
-    states = [entry for entry in (_entries(path) if path is not None else ()) if entry.type == "cost-state"]
+    states = [
+        entry for entry in (_entries(home, path) if path is not None else ()) if entry.type == "cost-state"
+    ]
     cost = states[-1].data.get("totalCostUSD") if states else None
     return float(cost) if isinstance(cost, int | float) else 0.0
 
@@ -93,47 +98,66 @@ def read_transcript(home: Path, session_id: str) -> Transcript:
     path = find_transcript(home, session_id)
     if path is None:
         return Transcript(session_id=session_id)
-    folder = path.with_suffix("") / "subagents"
+    subagents = (found for found in _of_subagents(home, path) if found.match("subagents/agent-*.jsonl"))
     return Transcript(
         session_id=session_id,
-        entries=_entries(path),
-        subagents=tuple(_subagent(found) for found in sorted(folder.glob("agent-*.jsonl"))),
+        entries=_entries(home, path),
+        subagents=tuple(_subagent(home, found) for found in subagents),
     )
 
 
-def find_transcript(home: Path, session_id: str) -> Path | None:
-    """The file of a session, whatever folder it worked in."""
-    return next((home / ".claude/projects").glob(f"*/{session_id}.jsonl"), None)
+def find_transcript(home: Path, session_id: str) -> PurePath | None:
+    """Where the file of a session is below the home, whatever folder it worked in."""
+    found = next((home / ".claude/projects").glob(f"*/{session_id}.jsonl"), None)
+    return found.relative_to(home) if found is not None else None
+
+
+def transcript_files(home: Path, session_id: str) -> dict[str, bytes]:
+    """The files of a session and of its subagents, each by its path beside the session's; none behind a link."""
+    path = find_transcript(home, session_id)
+    if path is None:
+        return {}
+    files = {found: _read(home, found) for found in (path, *_of_subagents(home, path))}
+    return {found.relative_to(path.parent).as_posix(): data for found, data in files.items() if data}
 
 
 def keep_transcript(home: Path, session_id: str, folder: Path) -> Path | None:
-    """Copy the transcript of a session, and those of its subagents, into a folder. Returns the copy."""
-    path = find_transcript(home, session_id)
-    if path is None:
-        return None
-    folder.mkdir(parents=True, exist_ok=True)
-    if path.with_suffix("").is_dir():
-        shutil.copytree(path.with_suffix(""), folder / session_id, dirs_exist_ok=True)
-    return Path(shutil.copy(path, folder / path.name))
+    """Copy the transcript of a session, and those of its subagents, into a folder. Returns the session's copy."""
+    files = transcript_files(home, session_id)
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    copy = f"{session_id}.jsonl"
+    return folder / copy if copy in files else None
 
 
-def _subagent(path: Path) -> SubagentTranscript:
-    meta = (
-        _json(path.with_suffix(".meta.json").read_bytes()) if path.with_suffix(".meta.json").exists() else {}
-    )
+def _of_subagents(home: Path, path: PurePath) -> list[PurePath]:
+    return files_beneath(home, path.with_suffix(""))
+
+
+def _subagent(home: Path, path: PurePath) -> SubagentTranscript:
+    about = _read(home, path.with_suffix(".meta.json"))
+    meta = _json(about) if about else {}
     return SubagentTranscript(
         id=path.stem.removeprefix("agent-"),
         agent=str(meta.get("agentType", "")),
         call_id=str(meta.get("toolUseId", "")),
         parent=str(meta.get("parentAgentId") or ""),
-        entries=_entries(path),
+        entries=_entries(home, path),
     )
 
 
-def _entries(path: Path) -> tuple[TranscriptEntry, ...]:
+def _entries(home: Path, path: PurePath) -> tuple[TranscriptEntry, ...]:
     """The lines of a file; the last one may be torn if the CLI was killed, and is left out then."""
-    lines = (_json(line) for line in path.read_bytes().splitlines())
+    lines = (_json(line) for line in _read(home, path).splitlines())
     return tuple(_entry(line) for line in lines if line)
+
+
+def _read(home: Path, path: PurePath) -> bytes:
+    """What is in a file; nothing if it is not there, or is none."""
+    with contextlib.suppress(OSError):
+        return read_beneath(home, path)
+    return b""
 
 
 def _entry(data: dict[str, Any]) -> TranscriptEntry:

@@ -53,7 +53,7 @@ def capture_artifacts(
     journal: Journal,
     project: Path | None = None,
     screens: Mapping[str, Screen] | None = None,
-    transcripts: Iterable[Path] = (),
+    transcripts: Mapping[str, bytes] | None = None,
     state: Mapping[str, Any] | None = None,
     now: datetime | None = None,
 ) -> Artifacts:
@@ -66,7 +66,7 @@ def capture_artifacts(
         journal: the run's.
         project: for `git_diffs`.
         screens: more screens than those in the journal, by name.
-        transcripts: files of the CLI that belong to the sessions.
+        transcripts: files of the CLI that belong to the sessions, by name.
         state: more about the sessions than the journal knows; anything that JSON can hold.
         now: when; the journal's clock says it unless given.
 
@@ -86,7 +86,7 @@ def capture_artifacts(
         journal=journal,
         project=project,
         screens=screens or {},
-        transcripts=tuple(transcripts),
+        transcripts=transcripts or {},
         state=state or {},
     )
     found = {kind: _COLLECTORS[kind](sources) for kind in wanted}

@@ -1,4 +1,4 @@
-"""Where artifacts come from. Pure, but for git and the reading of transcripts."""
+"""Where artifacts come from. Pure, but for git."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sources(NamedTuple):
     journal: Journal
     project: Path | None = None
     screens: Mapping[str, Screen] = {}
-    transcripts: tuple[Path, ...] = ()
+    transcripts: Mapping[str, bytes] = {}
     state: Mapping[str, Any] = {}
 
 
@@ -113,12 +113,9 @@ def session_state(sources: Sources) -> Found:
             _session(sessions, record.source)["hooks"].append(msgspec.to_builtins(event))
         elif isinstance(event, Noted) and event.text == "session":
             _session(sessions, str(event.data.get("session_id", record.source)))["about"] = dict(event.data)
-    texts: dict[str, str] = {}
-    for path in sources.transcripts:
-        try:
-            texts[f"transcripts/{path.name}"] = path.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            texts[f"transcripts/{path.name}.missing.txt"] = f"{path}: {error.strerror}\n"
+    texts = {
+        f"transcripts/{name}": data.decode("utf-8", "replace") for name, data in sources.transcripts.items()
+    }
     if not (sessions or texts or sources.state):
         return Found({}, "no session has said or done anything in this run")
     state = {"sessions": sessions, **({"given": dict(sources.state)} if sources.state else {})}

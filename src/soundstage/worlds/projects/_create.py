@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from soundstage.errors import EnvironmentProblem, ScriptError
+from soundstage.lifecycle import write_beneath
 from soundstage.worlds.projects._names import Names, names_of
 from soundstage.worlds.projects._render import rendered
 
@@ -137,10 +138,9 @@ def _target(folder: Path, root: Path | None) -> Path:
 def _write(target: Path, files: dict[str, str]) -> None:
     existed = target.exists()
     try:
+        target.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
-            file = target / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="\n")
+            write_beneath(target, path, text.encode())
     except OSError as error:
         if not existed:
             shutil.rmtree(target, ignore_errors=True)  # half a project is none

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from soundstage.errors import ScriptError
+from soundstage.lifecycle import write_beneath
 from soundstage.worlds.projects._repository import folder_of
 
 
@@ -79,8 +80,7 @@ def _written(root: Path, spec: Any, number: int) -> str:
     path, content = _checked(spec, number)
     target = _inside(root, path)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content.encode())
+        write_beneath(root, target.relative_to(root), content.encode())
     except (OSError, UnicodeEncodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text that UTF-8 can hold"
         raise _NotWritten(path, reason or str(error)) from None
