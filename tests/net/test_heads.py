@@ -1,10 +1,13 @@
-"""Heads of requests: upgrades that nobody does are ignored, and a head is neither endless nor endlessly late."""
+"""What a client sends: upgrades that nobody does are ignored; no head is endless, no request endlessly late."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from soundstage.net._http import LARGEST_HEAD
+from soundstage.journal import RequestRefused
+from soundstage.net._http import LARGEST_HEAD, HttpProtocol
 from support.sockets import LOOPS, connect, echo, run_on, serving, still_answers
 
 H2C = (
@@ -104,3 +107,47 @@ def test_a_head_that_does_not_come_ends_the_connection(loop, beginning):
                 assert (await client.reader.read()).startswith(b"HTTP/1.1 408 ")
 
     run_on(loop, main())
+
+
+@pytest.mark.parametrize("framing", ["content-length: 9000", "transfer-encoding: chunked"])
+def test_a_body_that_drips_ends_the_connection_and_is_told(loop, framing):
+    async def main():
+        async with serving(echo, body_within=0.2) as server:
+            async with connect(server) as client:
+                client.send("POST", "/drip", headers=[framing])
+                answer = asyncio.create_task(client.reader.read())
+                while not answer.done():
+                    client.writer.write(b"x" if "length" in framing else b"1\r\nx\r\n")
+                    await asyncio.wait([answer], timeout=0.01)
+                assert answer.result().startswith(b"HTTP/1.1 408 ")
+                assert b"the body of a request is complete within 0.2 seconds" in answer.result()
+            await still_answers(server)
+            (refused,) = server.journal.events(RequestRefused)
+            assert (refused.path, refused.status) == ("/drip", 408)
+
+    run_on(loop, main())
+
+
+def test_a_request_behind_a_slow_answer_is_not_late(loop, monkeypatch):
+    """Nothing is read from a client meanwhile, so what is missing of its next request is not its fault."""
+    too_late = HttpProtocol._too_late
+
+    async def main(half):
+        rung = asyncio.Event()
+
+        def ring(protocol):
+            too_late(protocol)
+            rung.set()
+
+        async def handler(request, exchange):
+            await rung.wait()
+            await echo(request, exchange)
+
+        monkeypatch.setattr(HttpProtocol, "_too_late", ring)
+        async with serving(handler, head_within=0.02, body_within=0.02) as server, connect(server) as client:
+            client.writer.write(b"GET /slow HTTP/1.1\r\n\r\n" + half)
+            assert (await client.answer()).body == b"GET /slow?"
+            assert (await client.reader.read()).startswith(b"HTTP/1.1 408 ")
+
+    for half in (b"GET /next HT", b"POST /next HTTP/1.1\r\ncontent-length: 2\r\n\r\nx"):
+        run_on(loop, main(half))

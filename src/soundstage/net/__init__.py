@@ -3,10 +3,20 @@
 from soundstage.net._closed import ClosedSet, Egress, Way
 from soundstage.net._egress import EgressProxy
 from soundstage.net._listeners import Listener, listeners_of
-from soundstage.net._server import LOOPBACK, Exchange, Handler, HttpRequest, HttpServer
+from soundstage.net._server import (
+    BODY_WITHIN,
+    HEAD_WITHIN,
+    LOOPBACK,
+    Exchange,
+    Handler,
+    HttpRequest,
+    HttpServer,
+)
 from soundstage.net._websocket import WebSocket, WebSocketClosed, WebSocketHandler
 
 __all__ = [
+    "BODY_WITHIN",
+    "HEAD_WITHIN",
     "LOOPBACK",
     "ClosedSet",
     "Egress",

@@ -28,13 +28,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from typing import Any, Final, NamedTuple, TypeVar
 
 from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
-from soundstage.journal import Journal
+from soundstage.journal import Journal, RequestRefused
 from soundstage.lifecycle import Daemon
 from soundstage.net._listeners import Listener, announce
 from soundstage.net._websocket import WebSocketHandler, serve_websocket
 
 LOOPBACK: Final = "127.0.0.1"
 MAX_BODY: Final = 32 * 1024 * 1024
+HEAD_WITHIN: Final = 30.0  # seconds
+BODY_WITHIN: Final = 300.0  # seconds
 MOMENT: Final = 1.0  # seconds for a handler to end once it is cancelled
 FAILED: Final = {"content-type": "text/plain; charset=utf-8", "x-should-retry": "false"}
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
@@ -256,7 +258,8 @@ class HttpServer(Daemon):
         grace: seconds for requests in flight to be finished and read when the server stops.
         name: how messages call it.
         websocket: serves WebSocket connections; without it they are refused.
-        head_within: seconds in which a client has to send the head of a request.
+        head_within: seconds in which a client has to send the head of a request; then 408.
+        body_within: seconds in which it has to send the body, from the end of the head; then 408.
 
     Raises:
         EnvironmentProblem: from `start`, if the port is in use.
@@ -272,10 +275,12 @@ class HttpServer(Daemon):
         grace: float = 5.0,
         name: str = "server",
         websocket: WebSocketHandler | None = None,
-        head_within: float = 30.0,
+        head_within: float = HEAD_WITHIN,
+        body_within: float = BODY_WITHIN,
     ) -> None:
         super().__init__(name, journal)
         self._head_within = head_within
+        self._body_within = body_within
         self._handler = handler
         self._websocket = websocket
         self._host = host
@@ -306,7 +311,12 @@ class HttpServer(Daemon):
         config = uvicorn.Config(
             self._app,
             interface="asgi3",
-            http=functools.partial(_http_protocol(), head_within=self._head_within),  # type: ignore[arg-type]
+            http=functools.partial(  # type: ignore[arg-type]
+                _http_protocol(),
+                head_within=self._head_within,
+                body_within=self._body_within,
+                refused=self._refused,
+            ),
             ws="none" if self._websocket is None else _pinging(),
             ws_per_message_deflate=False,
             ws_ping_interval=None,
@@ -358,6 +368,13 @@ class HttpServer(Daemon):
             if self._socket is not None:
                 self._socket.close()
         await state.connections.gone()
+
+    def _refused(self, path: str, status: int, text: str) -> None:
+        """On record: a request of which the handler never hears."""
+        if not self.journal.closed:
+            self.journal.append(
+                RequestRefused(format="http", path=path, status=status, message=text), source=self.name
+            )
 
     async def _app(self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
         if scope["type"] == "websocket" and self._websocket is not None:

@@ -9,7 +9,7 @@ from soundstage.clock import Clock, IdSource
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal
 from soundstage.models import Model
-from soundstage.net import LOOPBACK, HttpServer
+from soundstage.net import BODY_WITHIN, HEAD_WITHIN, LOOPBACK, HttpServer
 from soundstage.wire._app import WireApp
 from soundstage.wire._control import HEADER
 from soundstage.wire._stand_ins import stand_ins
@@ -28,6 +28,8 @@ class ModelServer(HttpServer):
             unless given.
         clock: whose time answers carry.
         ids: where ids come from.
+        head_within: seconds in which a client has to send the head of a request; then it gets 408.
+        body_within: seconds in which it has to send the body.
 
     Raises:
         EnvironmentProblem: if the address is not loopback and there is no token.
@@ -52,6 +54,8 @@ class ModelServer(HttpServer):
         control_token: str = "",
         clock: Clock | None = None,
         ids: IdSource | None = None,
+        head_within: float = HEAD_WITHIN,
+        body_within: float = BODY_WITHIN,
     ) -> None:
         if not token and not _is_loopback(host):
             raise EnvironmentProblem(
@@ -61,7 +65,15 @@ class ModelServer(HttpServer):
             )
         self.model = model
         self.app = WireApp(model, journal, clock=clock, ids=ids, token=token, control_token=control_token)
-        super().__init__(self.app.handle, journal, host=host, port=port, name="model-server")
+        super().__init__(
+            self.app.handle,
+            journal,
+            host=host,
+            port=port,
+            name="model-server",
+            head_within=head_within,
+            body_within=body_within,
+        )
 
     async def _stop(self) -> None:
         self.app.close()
