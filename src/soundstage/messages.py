@@ -230,7 +230,7 @@ class ModelRequest(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_def
         tools: the tools on offer.
         stream: whether the app asked for a stream (the answer is the same).
         purpose: `main` for the agent's own steps; side requests name what they are for: `title`,
-            `probe`, `summary`, `web_search`.
+            `probe`, `summary`, `web_search`, `routing`, `utility`.
         format: the wire format it came in, empty in process.
         settings: everything else that was in the request, by the provider's names.
         caller: who asks.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import httpx
 import pytest
 
 from soundstage.journal import ModelRequested
@@ -71,6 +74,74 @@ def test_what_claude_code_asks_beside_its_steps_is_known_and_only_if_it_asks(pur
     assert with_caller(made, CLAUDE_CODE).purpose == purpose
     assert with_caller(made, {}).purpose == "main"
     assert with_caller(made, {"user-agent": "my-app/1.0"}).purpose == "main"
+
+
+GEMINI_CLI = {"user-agent": "GeminiCLI-tui/0.61.0/gemini-3.1-pro-preview (linux; x64; terminal)"}
+ROUTER = system(
+    "You are a specialized Task Routing AI. Your sole function is to assign a **Complexity Score**."
+)
+SCORE = {
+    "type": "OBJECT",
+    "properties": {"complexity_reasoning": {"type": "STRING"}, "complexity_score": {"type": "INTEGER"}},
+    "required": ["complexity_reasoning", "complexity_score"],
+}
+AS_JSON = {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": SCORE}}
+
+
+@pytest.mark.parametrize(
+    ("purpose", "made"),
+    [
+        ("routing", request(ROUTER, user("Say hello"), settings=AS_JSON)),
+        (
+            "web_search",
+            request(user("drums"), tools=(ToolDefinition(name="googleSearch", type="googleSearch"),)),
+        ),
+        ("utility", request(system("Is it a loop?"), user("Say hello"), settings=AS_JSON)),
+        ("utility", request(user("Summarize the primary intent of this conversation in ONE sentence."))),
+        (
+            "summary",
+            request(
+                system(
+                    "You are a specialized system component responsible for distilling chat history into a "
+                    "structured XML <state_snapshot>."
+                ),
+                user("Say hello"),
+            ),
+        ),
+        ("main", request(system("You are Gemini CLI."), user("Say hello"), tools=(SEARCH,))),
+        ("main", request(system("You are Gemini CLI."), user("Say hello"))),
+    ],
+)
+def test_what_gemini_cli_asks_beside_its_steps_is_known_and_only_if_it_asks(purpose, made):
+    assert with_caller(made, GEMINI_CLI).purpose == purpose
+    assert with_caller(made, {"user-agent": "google-genai-sdk/1.30.0"}).purpose == "main"
+
+
+def test_the_router_of_gemini_cli_takes_no_rule_and_gets_what_it_can_read():
+    """Its request as version 0.61.0 sends it; an answer that is no JSON of the schema is asked for five times."""
+    script = Script(strict=True)
+    script.on(user="Say hello", times=1).reply("Hello.")
+    said = {"role": "user", "parts": [{"text": "Say hello"}]}
+    step = {"contents": [said], "systemInstruction": {"parts": [{"text": "You are Gemini CLI."}]}}
+    route = {
+        "contents": [said],
+        "systemInstruction": {"parts": [{"text": ROUTER.text}]},
+        **AS_JSON,
+    }
+
+    async def main():
+        async with serving(script) as served:
+            routed = await ask_gemini(served, "gemini-3.5-flash-lite", route)
+            assert json.loads(routed) == {"complexity_reasoning": "ok", "complexity_score": 1}
+            assert await ask_gemini(served, "gemini-3.8-flash", step) == "Hello."
+
+    run(main())
+
+
+async def ask_gemini(served, model: str, body: dict) -> str:
+    async with httpx.AsyncClient(base_url=served.server.url, headers=GEMINI_CLI) as client:
+        answer = await client.post(f"/v1beta/models/{model}:generateContent", json=body)
+    return answer.json()["candidates"][0]["content"]["parts"][0]["text"]
 
 
 @pytest.mark.parametrize(

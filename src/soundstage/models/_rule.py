@@ -60,6 +60,11 @@ class Rule(NamedTuple):
         words = self.describe()
         return f"{self.label} [{words if len(words) <= SHOWN else words[: SHOWN - 1] + '…'}]"
 
+    @property
+    def names_purpose(self) -> bool:
+        """Whether it says what requests are for: only such a rule answers a side request."""
+        return any(name == "purpose" for name, _ in self.conditions)
+
     def describe(self) -> str:
         """Its conditions in words."""
         if not self.conditions:

@@ -3,7 +3,7 @@
 Order of a request: the caller's conversation gives the context (who was at work before, which call of this
 agent it is), the index gives the candidate rules, the first whose conditions all hold serves. Counters move
 before matching and only for the agent's own steps: a side request (a title, a probe) neither counts nor takes
-a queued reply, and gets a plain answer when no rule is for it.
+a queued reply, is answered by rules that name a purpose alone, and gets a plain answer when there is none.
 
 Choosing a rule and counting it as served happen without an await between them, so requests that run side by
 side cannot take the same queued reply.
@@ -29,8 +29,8 @@ from soundstage.models._protocol import Stream
 from soundstage.models._reply import Reply, as_reply
 from soundstage.models._rule import Answer, Rule
 from soundstage.models._script import Script
+from soundstage.models._side import side_reply
 
-SIDE_REPLY: Final = Reply(text="ok")
 _NO_CONTEXT: Final = Context()
 
 
@@ -55,9 +55,6 @@ class _Choice(NamedTuple):
 def _choice(reply: Answer, label: str, key: int, *, served_by: str = "") -> _Choice:
     instant = isinstance(reply, Reply) and reply.error is None and reply.instant
     return _Choice(reply, label, served_by or label, key, instant)
-
-
-_SIDE: Final = _choice(SIDE_REPLY, "the answer to side requests", -1)
 
 
 class _Conversation:
@@ -145,10 +142,10 @@ class ScriptedModel:
                 if not condition.matches(value):
                     break
             else:
-                if (main or rule.conditions) and not self._used_up(rule):
+                if (main or rule.names_purpose) and not self._used_up(rule):
                     return self._serve(rule, rank)
         if not main:
-            return _SIDE
+            return _choice(side_reply(request), "the answer to side requests", -1)
         if self.script.strict:
             raise no_match(facts, self.script.ordered(), self._used_up)
         return self._default
@@ -220,10 +217,11 @@ class ScriptedModel:
 
     def _make(self, choice: _Choice, reply: Reply, *, pieces: bool) -> Made:
         """The reply as chunks; the same ones again, unless ids must be drawn or a function made it."""
-        made = self._made.get((choice.key, pieces)) if reply is choice.reply else None
+        kept = reply is choice.reply and choice.key >= 0  # each side request may have a reply of its own
+        made = self._made.get((choice.key, pieces)) if kept else None
         if made is None:
             made = make(reply, reply.chunks_for(self._ids, pieces=pieces))
-            if reply is choice.reply and not reply.draws_ids:
+            if kept and not reply.draws_ids:
                 self._made[choice.key, pieces] = made
         return made
 

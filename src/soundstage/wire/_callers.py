@@ -6,7 +6,7 @@ What no header says, the script's `agents` rules decide later.
 
 Side requests are told apart here too: requests that a client makes beside the agent's own steps. They are
 recognised by what those clients really send (measured on the pinned CLI version, see docs/ARCHITECTURE.md),
-and those of Claude Code only if it says that it asks: any other app may well let its user say "Hi".
+and those of Claude Code and gemini-cli only if they say that they ask: any other app may well let its user say "Hi".
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ PHASE_HEADER: Final = "x-soundstage-phase"
 PURPOSE_HEADER: Final = "x-soundstage-purpose"
 
 _CLAUDE_CODE: Final = "x-claude-code-session-id"
+_GEMINI_CLI: Final = ("user-agent", "GeminiCLI")
 _CONVERSATION_HEADERS: Final = (
     CONVERSATION_HEADER,
     _CLAUDE_CODE,
@@ -62,19 +63,53 @@ def _is_title(request: ModelRequest, _: str) -> bool:
     return "title" in system and _TITLE.search(system) is not None
 
 
+def _is_gemini_search(request: ModelRequest, _: str) -> bool:
+    return bool(request.tools) and all(tool.type in ("googleSearch", "urlContext") for tool in request.tools)
+
+
+def _is_gemini_routing(request: ModelRequest, _: str) -> bool:
+    return not request.tools and "specialized Task Routing AI" in request.system_text
+
+
+def _is_gemini_summary(request: ModelRequest, _: str) -> bool:
+    return (
+        not request.tools
+        and "distilling chat history into a structured XML <state_snapshot>" in request.system_text
+    )
+
+
+def _is_gemini_utility(request: ModelRequest, _: str) -> bool:
+    """Its agents have instructions, and never ask for JSON."""
+    generation = request.settings.get("generationConfig")
+    wants_json = isinstance(generation, dict) and generation.get("responseMimeType") == "application/json"
+    return not request.tools and (wants_json or not request.system_text)
+
+
 class Purpose(NamedTuple):
-    """A kind of side request: its name, a header of its client, and a test that also gets the last user text."""
+    """A kind of side request.
+
+    Attributes:
+        name: the purpose.
+        header: a header of its client; any client if empty.
+        beginning: how the value of that header begins.
+        fits: a test that also gets the last user text.
+    """
 
     name: str
     header: str
+    beginning: str
     fits: Callable[[ModelRequest, str], bool]
 
 
 PURPOSES: Final = (
-    Purpose("probe", _CLAUDE_CODE, _is_probe),
-    Purpose("web_search", _CLAUDE_CODE, _is_search),
-    Purpose("summary", _CLAUDE_CODE, _is_summary),
-    Purpose("title", "", _is_title),
+    Purpose("probe", _CLAUDE_CODE, "", _is_probe),
+    Purpose("web_search", _CLAUDE_CODE, "", _is_search),
+    Purpose("summary", _CLAUDE_CODE, "", _is_summary),
+    Purpose("routing", *_GEMINI_CLI, _is_gemini_routing),
+    Purpose("web_search", *_GEMINI_CLI, _is_gemini_search),
+    Purpose("summary", *_GEMINI_CLI, _is_gemini_summary),
+    Purpose("utility", *_GEMINI_CLI, _is_gemini_utility),
+    Purpose("title", "", "", _is_title),
 )
 
 
@@ -112,8 +147,9 @@ def _purpose(request: ModelRequest, headers: Mapping[str, str]) -> str:
     asked = next(
         filter(None, said), ""
     )  # a message of Claude Code's user has reminders in it, a probe has none
-    for name, header, fits in PURPOSES:
-        if (not header or header in headers) and fits(request, asked):
+    for name, header, beginning, fits in PURPOSES:
+        known = not header or (header in headers and headers[header].startswith(beginning))
+        if known and fits(request, asked):
             return name
     return "main"
 
