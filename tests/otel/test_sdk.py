@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.trace import StatusCode
 
 from soundstage.journal import Journal
 from soundstage.otel import JournalSpanExporter, SpanReceived
@@ -40,6 +41,30 @@ def test_a_span_that_raised_is_an_error():
             raise ValueError("broken")
     [step] = Trace.of(journal).steps
     assert "broken" in step.failure.message
+
+
+def test_texts_that_utf_8_cannot_hold_are_kept_with_visible_escapes():
+    journal = Journal()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(JournalSpanExporter(journal)))
+    half = "caf\udce9"
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": half,
+        "gen_ai.agent.name": half,
+        "gen_ai.output.type": half,
+    }
+    with provider.get_tracer(half).start_as_current_span(half, attributes=attributes) as span:
+        span.add_event(half, {half: half})
+        span.set_status(StatusCode.ERROR, half)
+    visible = "caf\\udce9"
+    [kept] = journal.events(SpanReceived)
+    assert (kept.name, kept.message, kept.scope) == (visible, visible, visible)
+    assert kept.attributes["gen_ai.request.model"] == visible
+    [event] = kept.events
+    assert (event["name"], event["attributes"]) == (visible, {visible: visible})
+    [step] = Trace.of(journal).steps
+    assert (step.request.model, step.request.caller.agent) == (visible, visible)
 
 
 def test_flushing_and_shutting_down_tell_what_has_no_root():

@@ -147,6 +147,17 @@ def test_only_what_others_change_is_recorded_and_only_once() -> None:
     in_workspace(body)
 
 
+def test_a_file_whose_name_is_not_text_is_recorded_under_a_visible_name() -> None:
+    def body(workspace: Workspace) -> None:
+        name = os.fsencode(workspace.root) + b"/caf\xe9.txt"
+        os.close(os.open(name, os.O_CREAT | os.O_WRONLY))
+        [change] = workspace.record_changes()
+        assert os.fsencode(change.path) == b"caf\xe9.txt"
+        assert [event.path for event in workspace.journal.events(FileChanged)] == ["caf\\udce9.txt"]
+
+    in_workspace(body)
+
+
 def test_links_are_not_followed_and_pipes_do_not_block() -> None:
     def body(workspace: Workspace) -> None:
         (workspace.root / "loop").symlink_to(workspace.root, target_is_directory=True)

@@ -43,7 +43,7 @@ from soundstage.journal._pieces import clean_records
 from soundstage.journal._redact import Redactor
 from soundstage.journal._secrets import REDACTED
 from soundstage.journal._wanted import Says, Wanted, event, event_matcher
-from soundstage.journal._words import one_line
+from soundstage.journal._words import one_line, readable
 
 __all__ = [
     "REDACTED",
@@ -89,4 +89,5 @@ __all__ = [
     "event_types",
     "one_line",
     "read_journal",
+    "readable",
 ]

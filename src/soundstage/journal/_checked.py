@@ -2,9 +2,12 @@
 
 For each class a function is made that says yes to what is certainly fine: every field has exactly the type that it
 is declared with, texts can be written in UTF-8, numbers are finite, and what is declared as anything is JSON. The
-function is one expression over the fields, because a call for each of them would cost as much as the append itself.
-What it does not say yes to is looked at slowly: either it can be read back all the same, such as a list where a tuple
-is declared, or the fault is named with its place.
+function is one expression over the fields, because a call for each of them would cost as much as the append itself,
+and a field that holds the very object of its default is fine at once. What it does not say yes to is looked at slowly
+(`_faults`): either it can be read back all the same, such as a list where a tuple is declared, or the fault is named
+with its place.
+
+Messages and tools of requests are looked at once: mostly, a request brings those of the one before, the same objects.
 """
 
 from __future__ import annotations
@@ -12,77 +15,81 @@ from __future__ import annotations
 import threading
 import types
 import typing
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal, NamedTuple, NoReturn
+from collections.abc import Callable
+from itertools import compress
+from operator import is_not
+from typing import Any, Final, Literal
 
 import msgspec
 
 from soundstage.journal._events import Event, ModelRequested, UnknownEvent
+from soundstage.journal._faults import refuse_envelope, refuse_event, text_fits
 from soundstage.messages import Message, ModelRequest, ToolDefinition
 
 Check = Callable[[Any], bool]
 
-DEEPEST: Final = 200  # lists and objects in each other
-_WORD: Final = 2**63
-_LARGEST: Final = 2**1024  # whole numbers beyond have no exact form that readers agree on
-_SHOWN: Final = 80
-_NOT_TOO_DEEP: Final = "what JSON can hold: no cycle, not hundreds of lists and objects in each other"
-
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
-CHECKS: dict[type, Check] = {}  # says yes to what is certainly fine; the journal asks it before `check_event`
+_SMALL: Final = 2**30  # what Python compares most quickly
+_WORD: Final = 2**63
+
+_made_before: dict[type, Check] = {}
 _making: dict[type, Check] = {}
 _making_lock: Final = threading.RLock()
 
 
-class Seen:
-    """The messages and tools of requests that a journal keeps: mostly, a request brings those of the one before.
-
-    They are known by their ids; the journal keeps them, so that no other has the same.
-    """
+class Checks(dict[type, Check]):
+    """The quick check of each event class, for one journal."""
 
     def __init__(self) -> None:
-        self._ids: set[int] = set()
+        super().__init__()
+        self._known: dict[
+            int, Any
+        ] = {}  # messages and tools by their ids, kept so that no other gets the same
+        self._last: dict[Check, tuple[Any, ...]] = {}  # of the request before: comparing with it costs least
+        self[ModelRequested] = self._request
 
-    def keep(self, event: Event) -> None:
-        """Remember what need not be looked at again, now that the journal keeps it."""
-        if type(event) is ModelRequested:
-            self._ids.update(map(id, event.request.messages), map(id, event.request.tools))
+    def __missing__(self, kind: type) -> Check:
+        self[kind] = check = _learn(kind)
+        return check
 
-    def fine(self, values: Any, check: Check) -> bool:
-        """Whether a tuple holds what is fine."""
+    def _request(self, event: ModelRequested) -> bool:
+        request = event.request
+        return (
+            type(request) is ModelRequest
+            and _rest_of_event(event)
+            and _rest_of_request(request)
+            and self._fine(request.messages, _check_message)
+            and (not request.tools or self._fine(request.tools, _check_tool))
+        )
+
+    def _fine(self, values: Any, check: Check) -> bool:
         if type(values) is not tuple:
             return False
-        return all(id(value) in self._ids or check(value) for value in values)
+        known, last = self._known, self._last.get(check, ())
+        others = [*compress(values, map(is_not, values, last)), *values[len(last) :]]
+        if others:
+            for value in others:
+                if id(value) not in known:
+                    if not check(value):
+                        return False
+                    known[id(value)] = value
+            self._last[check] = values
+        return True
 
 
-def check_event(event: Any, seen: Seen) -> None:
+def check_event(event: Any, checks: Checks) -> None:
     """Refuse what could not be read back.
 
     Raises:
         TypeError: with the field and its value.
     """
     try:
-        if type(event) is ModelRequested:
-            fine = _fine_request(event, seen)
-        else:
-            fine = (CHECKS.get(type(event)) or _learn(type(event)))(event)
-        if not fine:
-            _look(event)
+        fine = checks[type(event)](event)
     except RecursionError:
-        _refuse(type(event).__name__, _Fault("a field", "…", _NOT_TOO_DEEP))
-
-
-def _fine_request(event: ModelRequested, seen: Seen) -> bool:
-    request = event.request
-    return (
-        type(event.model_kind) is str
-        and event.model_kind.isascii()
-        and type(request) is ModelRequest
-        and _rest_of_request(request)
-        and seen.fine(request.messages, _check_message)
-        and seen.fine(request.tools, _check_tool)
-    )
+        fine = False
+    if not fine:
+        refuse_event(event)
 
 
 def check_envelope(source: str, cause: int | None, at: float | None) -> None:
@@ -91,13 +98,7 @@ def check_envelope(source: str, cause: int | None, at: float | None) -> None:
     Raises:
         TypeError: with the argument and its value.
     """
-    for name, value, hint in (
-        ("source", source, str),
-        ("cause", cause, int | None),
-        ("at", at, float | None),
-    ):
-        for fault in _faults(value, hint, name):
-            _refuse("envelope", fault)
+    refuse_envelope(("source", source, str), ("cause", cause, int | None), ("at", at, float | None))
 
 
 def _learn(kind: type) -> Check:
@@ -105,8 +106,7 @@ def _learn(kind: type) -> Check:
     if not issubclass(kind, Event):
         raise TypeError(f"expected an Event, got {kind.__name__}: subclass soundstage.journal.Event")
     if kind is UnknownEvent:
-        CHECKS[kind] = lambda _: True  # its line has been read before
-        return CHECKS[kind]
+        return lambda _: True  # its line has been read before
     try:
         msgspec.json.Decoder(kind)
     except (TypeError, NameError) as error:
@@ -121,10 +121,10 @@ def _learn(kind: type) -> Check:
 def _struct_check(kind: type) -> Check:
     """The check of a struct, for events and what they hold."""
     with _making_lock:
-        made = CHECKS.get(kind) or _making.get(kind)
+        made = _made_before.get(kind) or _making.get(kind)
         if made is None:
-            _making[kind] = lambda value: CHECKS[kind](value)  # noqa: PLW0108  (made later) for a struct that holds its like
-            made = CHECKS[kind] = _made(kind)
+            _making[kind] = lambda value: _made_before[kind](value)  # noqa: PLW0108  (made later) for a struct that holds its like
+            made = _made_before[kind] = _made(kind)
             del _making[kind]
         return made
 
@@ -132,8 +132,13 @@ def _struct_check(kind: type) -> Check:
 def _made(kind: type, without: tuple[str, ...] = ()) -> Check:
     names: dict[str, Any] = {"_text": _text, "_json": _json}
     hints = typing.get_type_hints(kind)
-    fields = [name for name in kind.__struct_fields__ if name not in without]  # type: ignore[attr-defined]
-    parts = [_expression(hints[name], f"e.{name}", names) for name in fields]
+    parts = []
+    for field in msgspec.structs.fields(kind):
+        if field.name not in without:
+            part = _expression(hints[field.name], f"e.{field.name}", names)
+            if type(field.default) in _SHARED:
+                part = f"(e.{field.name} is {_named(field.default, names)} or {part})"
+            parts.append(part)
     made: Check = eval(f"lambda e: {' and '.join(parts) or 'True'}", names)  # noqa: S307  (our text, field names)
     return made
 
@@ -147,7 +152,7 @@ def _expression(hint: Any, value: str, names: dict[str, Any]) -> str:
     if origin is Literal:
         return f"(type({value}) is str and {value} in {_named(frozenset(parts), names)})"
     if origin in (typing.Union, types.UnionType):
-        return f"({' or '.join(_expression(part, value, names) for part in parts)})"
+        return _expression_of_union(parts, value, names)
     if origin is tuple and parts[-1:] == (Ellipsis,):
         return f"(type({value}) is tuple and all(map({_function(parts[0], names)}, {value})))"
     if origin is tuple and parts:
@@ -165,6 +170,25 @@ def _expression(hint: Any, value: str, names: dict[str, Any]) -> str:
     return "False"
 
 
+def _expression_of_union(parts: tuple[Any, ...], value: str, names: dict[str, Any]) -> str:
+    """Of structs, the check is found by the type; anything else is tried in order."""
+    if not all(isinstance(part, type) and issubclass(part, msgspec.Struct) for part in parts):
+        return f"({' or '.join(_expression(part, value, names) for part in parts)})"
+    checks = _named(_ByType({part: _struct_check(part) for part in parts}), names)
+    return f"{checks}[type(v := {value})](v)"
+
+
+class _ByType(dict[type, Check]):
+    """The checks of the members of a union."""
+
+    def __missing__(self, kind: type) -> Check:
+        return _never
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
 def _function(hint: Any, names: dict[str, Any]) -> str:
     inner: dict[str, Any] = {"_text": _text, "_json": _json}
     expression = _expression(hint, "e", inner)
@@ -178,27 +202,22 @@ def _named(value: Any, names: dict[str, Any]) -> str:
 
 
 _SIMPLE: Final[dict[Any, str]] = {
-    str: "(type(v := $) is str and (not v or v.isascii() or _text(v)))",
-    int: f"(type($) is int and -{_WORD} <= $ < {_WORD})",
+    str: "(type(v := $) is str and (v.isascii() or _text(v)))",
+    int: f"(type(v := $) is int and (-{_SMALL} < v < {_SMALL} or -{_WORD} <= v < {_WORD}))",
     float: "(type(v := $) is float and v - v == 0)",  # neither infinite nor no number
     bool: "(type($) is bool)",
     bytes: "(type($) is bytes)",
     types.NoneType: "($ is None)",
     Any: "_json($)",
 }
+_SHARED: Final = frozenset(
+    {str, int, bool, types.NoneType}
+)  # defaults that every struct holds as the same object
 
 
 def _text(value: Any) -> bool:
     """Whether it is a text that UTF-8 can hold."""
-    if type(value) is not str:
-        return False
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return type(value) is str and text_fits(value)
 
 
 def _json(value: Any) -> bool:
@@ -209,102 +228,7 @@ def _json(value: Any) -> bool:
         return False
 
 
-class _Fault(NamedTuple):
-    """A value that cannot be read back: where it is, and what could be there."""
-
-    place: str
-    value: Any
-    expected: str
-
-
-def _look(event: Event) -> None:
-    """Find the fault that the quick check suspects, if there is one."""
-    for fault in _faults_of_struct(event, type(event), ""):
-        _refuse(type(event).__name__, fault)
-
-
-def _refuse(what: str, fault: _Fault) -> NoReturn:
-    try:
-        shown = repr(fault.value)
-    except (RecursionError, ValueError) as error:  # a number with too many digits
-        shown = f"({type(error).__name__})"
-    shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
-    raise TypeError(
-        f"a journal could not read this {what} back\n"
-        f"  expected: {fault.place}: {fault.expected}\n"
-        f"  seen: {shown} ({type(fault.value).__name__})\n"
-        "  next step: append what JSON can hold, such as its text"
-    )
-
-
-def _faults_of_struct(value: Any, kind: type, place: str) -> Iterator[_Fault]:
-    hints = typing.get_type_hints(kind)
-    for name in kind.__struct_fields__:  # type: ignore[attr-defined]
-        yield from _faults(getattr(value, name), hints[name], f"{place}.{name}" if place else name)
-
-
-def _faults(value: Any, hint: Any, place: str) -> Iterator[_Fault]:
-    origin, parts = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any:
-        yield from _faults_of_json(value, place, 0)
-    elif origin in (typing.Union, types.UnionType):
-        found = [list(_faults(value, part, place)) for part in parts]
-        if all(found):
-            deepest = max((faults[0] for faults in found), key=lambda fault: len(fault.place))
-            yield deepest if deepest.place != place else _Fault(place, value, _name(hint))
-    elif (
-        origin in (tuple, list)
-        and isinstance(value, list | tuple)
-        and (origin is list or parts[-1:] == (Ellipsis,))
-    ):
-        for number, item in enumerate(value):
-            yield from _faults(item, parts[0], f"{place}[{number}]")
-    elif origin is dict and isinstance(value, dict):
-        for key, item in value.items():
-            yield from _faults(key, parts[0], f"the key {str(key)[:_SHOWN]!r} of {place}")
-            yield from _faults(item, parts[1], f"{place}[{str(key)[:_SHOWN]!r}]")
-    elif isinstance(hint, type) and issubclass(hint, msgspec.Struct) and type(value) is hint:
-        yield from _faults_of_struct(value, hint, place)
-    elif not _comes_back(value, hint):
-        yield _Fault(place, value, _name(hint))
-
-
-def _faults_of_json(value: Any, place: str, depth: int) -> Iterator[_Fault]:
-    kind = type(value)
-    if depth >= DEEPEST:
-        yield _Fault(place[:_SHOWN], value, _NOT_TOO_DEEP)
-    elif kind is dict:
-        for key, item in value.items():
-            if not _text(key):
-                yield _Fault(f"a key of {place}", key, "str that UTF-8 can hold")
-            yield from _faults_of_json(item, f"{place}[{key!r:.80}]", depth + 1)
-    elif kind in (list, tuple):
-        for number, item in enumerate(value):
-            yield from _faults_of_json(item, f"{place}[{number}]", depth + 1)
-    elif kind not in _LEAVES or not (_comes_back(value, Any) if kind is not float else value - value == 0):
-        yield _Fault(
-            place, value, "what JSON can hold: text in UTF-8, finite numbers, bool, None, lists, dicts"
-        )
-
-
-_LEAVES: Final = frozenset({str, int, float, bool, types.NoneType})
-
-
-def _comes_back(value: Any, hint: Any) -> bool:
-    if type(value) is int and not -_LARGEST < value < _LARGEST:
-        return False
-    try:
-        return bool(msgspec.json.decode(_encode(value), type=hint) == value)
-    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
-        return False
-
-
-def _name(hint: Any) -> str:
-    if typing.get_origin(hint) is Literal:
-        return "one of " + ", ".join(map(repr, typing.get_args(hint)))
-    return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
-
-
+_rest_of_event: Final = _made(ModelRequested, without=("request",))
 _rest_of_request: Final = _made(ModelRequest, without=("messages", "tools"))
 _check_message: Final = _struct_check(Message)
 _check_tool: Final = _struct_check(ToolDefinition)

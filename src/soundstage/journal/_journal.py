@@ -21,8 +21,9 @@ from typing import Final, TypeVar
 
 from soundstage.clock import Clock, Deadline, running_clock
 from soundstage.errors import EnvironmentProblem, InvalidStateError, WaitTimeout
-from soundstage.journal._checked import CHECKS, Seen, check_envelope, check_event
+from soundstage.journal._checked import Checks, check_envelope, check_event
 from soundstage.journal._events import Event, Record
+from soundstage.journal._faults import refuse_event
 from soundstage.journal._file import JournalFile
 from soundstage.journal._redact import Redactor
 from soundstage.journal._wanted import Wanted, event_matcher
@@ -72,7 +73,7 @@ class Journal:
         self._now = self.clock.now
         self._closed = False
         self._sources: set[str] = set()  # that have been checked
-        self._seen = Seen()
+        self._checks = Checks()
 
     @property
     def path(self) -> Path | None:
@@ -109,10 +110,13 @@ class Journal:
             InvalidStateError: if the journal is closed.
             EnvironmentProblem: if the file cannot be written; the event is then not in the journal.
         """
-        check = CHECKS.get(type(event))
-        if check is None or not check(event):
-            check_event(event, self._seen)
-        if source not in self._sources or at is not None or (cause is not None and type(cause) is not int):
+        try:
+            fine = self._checks[type(event)](event)
+        except RecursionError:
+            fine = False
+        if not fine:
+            refuse_event(event)
+        if at is not None or (cause is not None and type(cause) is not int) or source not in self._sources:
             check_envelope(source, cause, at)
             self._sources.add(source)
         with self._lock:
@@ -125,8 +129,6 @@ class Journal:
             if self._keep is not None:
                 self._keep(record)
             records.append(record)
-            if check is None:
-                self._seen.keep(event)
             if self._wakers:
                 self._wake()
         return position
@@ -135,7 +137,7 @@ class Journal:
         """Add events that happen at one moment, in their order; otherwise like `append`, for each of them."""
         given = tuple(events)
         for event in given:
-            check_event(event, self._seen)
+            check_event(event, self._checks)
         check_envelope(source, cause, None)
         with self._lock:
             records = self._records

@@ -127,3 +127,12 @@ def _default(field: Any) -> Any:
     if field.default_factory is not msgspec.NODEFAULT:
         return field.default_factory()
     return msgspec.UNSET if field.default is msgspec.NODEFAULT else field.default
+
+
+def readable(text: str) -> str:
+    """A text that a journal can keep: halves of surrogate pairs, which UTF-8 cannot hold, become visible escapes.
+
+    >>> readable("caf\\u00e9 \\udce9")
+    'café \\\\udce9'
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from soundstage.journal import readable
 from soundstage.otel import _names as names
 from soundstage.otel._events import SpanReceived
 
@@ -92,21 +93,16 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 def _short(value: Any) -> Any:
     """`value` with long texts cut, and without what JSON has no form for."""
     if isinstance(value, str):
-        value = _writable(value)
+        value = readable(value)
         left = len(value) - LONGEST
         return value if left <= 0 else f"{value[:LONGEST]}... ({left} characters more)"
     if isinstance(value, Mapping):
-        return {_writable(str(key)): _short(item) for key, item in value.items()}
+        return {readable(str(key)): _short(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_short(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, bool | int | float) else repr(value)
-
-
-def _writable(text: str) -> str:
-    """`text` with halves of surrogate pairs, which UTF-8 cannot hold, as visible escapes."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def from_sdk(span: ReadableSpan) -> Span:
@@ -118,32 +114,36 @@ def from_sdk(span: ReadableSpan) -> Span:
         trace=f"{context.trace_id:032x}",
         span=f"{context.span_id:016x}",
         parent=f"{span.parent.span_id:016x}" if span.parent is not None else "",
-        name=span.name,
+        name=readable(span.name),
         kind=span.kind.name.lower(),
         began=span.start_time or 0,
         ended=span.end_time or span.start_time or 0,
         status=_status(span.status.status_code.name),
-        message=span.status.description or "",
-        service=str(span.resource.attributes.get("service.name", "")),
-        scope=scope.name if scope is not None else "",
+        message=readable(span.status.description or ""),
+        service=readable(str(span.resource.attributes.get("service.name", ""))),
+        scope=readable(scope.name) if scope is not None else "",
         attributes=_plain(span.attributes or {}),
         events=tuple(
-            {"name": event.name, "at": event.timestamp, "attributes": _plain(event.attributes or {})}
+            {
+                "name": readable(event.name),
+                "at": event.timestamp,
+                "attributes": _plain(event.attributes or {}),
+            }
             for event in span.events
         ),
     )
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _value(value) for name, value in attributes.items()}
+    return {readable(name): _value(value) for name, value in attributes.items()}
 
 
 def _value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _value(item) for name, item in value.items()}
+        return {readable(str(name)): _value(item) for name, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_value(item) for item in value]
-    return value
+    return readable(value) if isinstance(value, str) else value
 
 
 def _status(name: str) -> Status:

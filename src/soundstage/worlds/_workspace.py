@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from soundstage.errors import EnvironmentProblem, ExpectationError, InvalidStateError, ScriptError
-from soundstage.journal import FileChanged, Journal
+from soundstage.journal import FileChanged, Journal, readable
 from soundstage.lifecycle import Daemon, ScratchFolder, read_beneath, remove_tree, write_beneath
 from soundstage.worlds._git import Commit, Git, git_environment
 from soundstage.worlds._tree import LEFT_OUT, Change, FileState, Snapshot, difference, state_of, take
@@ -179,7 +179,7 @@ class Workspace(Daemon):
         self._known = dict(now)
         for change in found:
             event = FileChanged(
-                path=change.path,
+                path=readable(change.path),
                 change=change.change,
                 before=change.before.sha256 if change.before else None,
                 after=change.sha256,

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.agents.runtime import ToolError
-from soundstage.agents.runtime._text import as_text, error_text, readable, shorten
+from soundstage.agents.runtime._text import as_text, error_text, shorten
+from soundstage.journal import readable
 
 
 @given(st.text("a\n", min_size=0, max_size=50), st.integers(1, 400))

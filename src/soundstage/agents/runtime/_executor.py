@@ -16,10 +16,10 @@ from soundstage.agents.runtime._contract import AgentDefinition, AgentTask
 from soundstage.agents.runtime._errors import ToolDefinitionError, ToolError, nearest
 from soundstage.agents.runtime._hooks import ShellHooks
 from soundstage.agents.runtime._permissions import PermissionMode
-from soundstage.agents.runtime._text import as_text, error_text, readable, shorten
+from soundstage.agents.runtime._text import as_text, error_text, shorten
 from soundstage.agents.runtime._tool import Tool, ToolContext, ToolRegistry
 from soundstage.clock import Deadline
-from soundstage.journal import FileChanged, Journal, ToolCalled, ToolReturned
+from soundstage.journal import FileChanged, Journal, ToolCalled, ToolReturned, readable
 from soundstage.match import preview
 from soundstage.messages import ToolCall, ToolResult
 from soundstage.models import argument_problems, working_on

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.agents.runtime._errors import ToolError
+from soundstage.journal import readable
 
 LONGEST: Final = 8000  # characters; a longer result is cut in the middle
 HEAD: Final = 3000
@@ -60,11 +61,6 @@ def as_text(value: Any) -> str:
         raise ToolError(
             f"the tool returned a value of the type {type(value).__name__}, which is neither text nor JSON: {reason}"
         ) from None
-
-
-def readable(text: str) -> str:
-    """A text that can be encoded: halves of surrogate pairs become visible escapes."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _decoded(data: bytes) -> str:
