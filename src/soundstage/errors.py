@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 __all__ = [
     "AppError",
@@ -55,6 +55,9 @@ __all__ = [
     "TapeError",
     "WaitTimeout",
 ]
+
+
+WHOLE_TRACE: Final = "print(trace.format()) shows the whole trace"
 
 
 class SoundstageError(Exception):
@@ -245,7 +248,39 @@ class ConfigError(SoundstageError):
 
 
 class ExpectationError(SoundstageError, AssertionError):
-    """Raised when an expectation about the app under test does not hold."""
+    """Raised when an expectation about the app under test does not hold.
+
+    Args:
+        summary: one sentence.
+        expected: what should have been there.
+        seen: what was there instead.
+        hint: the next step.
+        around: lines of the trace around `at`; a report that shows the whole trace leaves them out.
+        at: position in the journal of the first event that is not as expected, if there is one.
+    """
+
+    def __init__(
+        self,
+        summary: str,
+        *,
+        expected: str = "",
+        seen: str = "",
+        hint: str = "",
+        around: str = "",
+        at: int | None = None,
+    ) -> None:
+        super().__init__(summary, expected=expected, seen="\n".join(filter(None, (seen, around))), hint=hint)
+        self.around = around
+        self.at = at
+        self._seen_alone = seen
+
+    def leave_around_out(self) -> None:
+        """Show the trace around no more: the whole trace stands beside this error."""
+        hint = self.hint
+        if self.around and hint == WHOLE_TRACE:
+            hint = "look at the trace below" + ("" if self.at is None else ", at the line marked with >")
+        super().__init__(self.summary, expected=self.expected, seen=self._seen_alone, hint=hint)
+        self.around = ""
 
 
 class WaitTimeout(ExpectationError, TimeoutError):  # noqa: N818  (it says what happened)

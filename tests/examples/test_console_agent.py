@@ -135,7 +135,9 @@ def test_an_error_of_the_provider_ends_the_app_with_its_words(hosted):
         await host.console.send("hello")
         await host.console.expect("never", within=30)
 
-    with pytest.raises(AssertionError, match=r"ended and did not show[\s\S]*this key is no good"):
+    with pytest.raises(
+        AssertionError, match=r"^the app failed: [\s\S]*did not show[\s\S]*this key is no good"
+    ):
         hosted(console_agent).run(body)
 
 

@@ -292,7 +292,7 @@ def test_a_run_whose_body_fails_does_not_wait_for_what_is_under_way():
 @pytest.mark.parametrize(
     ("script", "line", "finding"),
     [
-        (Script(), "hello", "no rule in a strict script"),
+        (Script(), "hello", "no rule answers this request"),
         (Script.from_data({"rules": [{"when": {"user": "bye"}, "reply": "x"}]}), None, "never used"),
     ],
 )

@@ -147,7 +147,7 @@ def test_a_request_without_a_rule_fails_a_strict_run_even_if_the_app_swallows_th
         with pytest.raises(NoMatchError):
             await complete(host.model, ModelRequest(model="m", messages=(user("other"),)))
 
-    with pytest.raises(ScriptError, match=r"1 request\(s\) had no rule[\s\S]*'hello' is not in 'other'"):
+    with pytest.raises(ScriptError, match=r"^no rule answers this request[\s\S]*'hello' is not in 'other'"):
         HostBuilder().with_script(script).run(body)
 
 

@@ -122,5 +122,5 @@ def test_the_mistake_fails_the_run_though_the_app_swallows_the_error():
     with pytest.raises(ScriptError):
         run(complete(model, request))
     assert [event.reason for event in journal.events(ModelFailed)] == ["script"]
-    with pytest.raises(ScriptError, match=r"(?s)1 request.*mistake of the script.*'nothing'"):
+    with pytest.raises(ScriptError, match=r"(?s)calls the tool .nothing., which this request does not offer"):
         check_end(journal, scripted)

@@ -8,7 +8,17 @@ import pytest
 
 from soundstage.clock import IdSource, SystemClock, VirtualClock, run, running_clock
 from soundstage.errors import ConnectionCut, MatchError, NoMatchError, ProviderError, ScriptError
-from soundstage.messages import FinishChunk, GarbledChunk, StartChunk, TextChunk, ToolCallChunk, Usage, call
+from soundstage.messages import (
+    FinishChunk,
+    GarbledChunk,
+    ModelRequest,
+    StartChunk,
+    TextChunk,
+    ToolCallChunk,
+    Usage,
+    call,
+    user,
+)
 from soundstage.models import Reply, Script, ScriptedModel, complete
 
 
@@ -366,3 +376,19 @@ def test_two_runs_say_the_same(script, request_of):
         return [chunks_of(model, request_of(stream=True, tools=("ring", "look"))) for _ in range(4)]
 
     assert played() == played()
+
+
+def test_what_was_asked_can_be_asked_again_to_see_who_served_and_which_rules_came_too_late(script, ask):
+    script.on(user="hello").reply("hi")
+    script.on(user="hello world").reply("never")
+    script.on(times=1).reply("queued")
+    model = ScriptedModel(script)
+    requests = [
+        ModelRequest(model="m", messages=(user(text),)) for text in ("hello world", "something", "something")
+    ]
+    for text in ("hello world", "something"):
+        ask(model, text)
+    served = model.replayed(requests)
+    assert [None if each.rule is None else each.rule.number for each in served] == [1, 3, None]
+    assert [[rule.number for rule in each.shadowed] for each in served] == [[2, 3], [], []]
+    assert [rule.number for rule in model.unused()] == [2]  # nothing was counted

@@ -238,3 +238,25 @@ def test_an_excerpt_of_no_event_is_the_end_and_of_no_trace_says_so(routed):
     assert excerpt(routed, None).splitlines()[-1] == "  << console: 'Your login is ready'"
     assert ">" not in {line[0] for line in excerpt(routed, None).splitlines()}
     assert excerpt(build_trace([]), 3) == "(nothing happened)"
+
+
+def test_rounds_of_a_loop_that_look_alike_are_shown_once_with_their_number(traced):
+    async def body(scene):
+        for _ in range(90):
+            scene.script.on(times=1).reply(tool_calls=[{"name": "poll", "arguments": {}}])
+        scene.script.on().reply("stopped")
+        await scene.work("looper", "wait for it", {"poll": "not yet"})
+
+    trace = traced(body)
+    text, whole = format_trace(trace), format_trace(trace, fold=False)
+    assert text.count("-> poll()") == 2
+    assert "... the same 88 times more, until @" in text
+    assert "'stopped'" in text
+    assert whole.count("-> poll()") == 90
+
+
+def test_a_marked_event_has_a_sign_before_its_line(routed):
+    position = routed.steps[1].position
+    marked = [line for line in format_trace(routed, mark=position).splitlines() if line.startswith("> ")]
+    assert f"@{position} " in "".join(marked)
+    assert not [line for line in format_trace(routed).splitlines() if line.startswith("> ")]

@@ -1,9 +1,10 @@
 """The host: one run with its journal, clock, model, worlds and daemons, as an async context manager."""
 
 from soundstage.host._builder import HostBuilder
-from soundstage.host._checks import check_asked, check_egress, check_end, list_rules
+from soundstage.host._checks import check_asked, check_egress, check_end, list_rules, mistake_of_script
 from soundstage.host._context import App, AppContext, app_daemon
-from soundstage.host._ending import Ending
+from soundstage.host._ending import Ending, failures_of
+from soundstage.host._frames import errors_of, hide_frames, is_ours
 from soundstage.host._host import Host, watched_runs
 from soundstage.host._llm import ModelSide
 from soundstage.host._serve import ServeOptions, serve
@@ -22,9 +23,14 @@ __all__ = [
     "check_asked",
     "check_egress",
     "check_end",
+    "errors_of",
+    "failures_of",
     "finish_work",
+    "hide_frames",
     "inputs_of",
+    "is_ours",
     "list_rules",
+    "mistake_of_script",
     "serve",
     "watched_runs",
 ]

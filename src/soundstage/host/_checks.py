@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from soundstage.errors import ExpectationError, ScriptError
+from soundstage.errors import ExpectationError, MatchError, NoMatchError, ScriptError
 from soundstage.host._work import Cut, describe_cut, dropped
 from soundstage.journal import (
     EgressTried,
@@ -42,31 +42,38 @@ def check_end(
     """
     if not allow_egress:
         check_egress(journal, after)
-    strict = bool(scripted.script.strict)
-    failures = journal.events(ModelFailed, after)
-    wrong = [event.message for event in failures if event.reason == "script"]
-    if wrong:
-        raise ScriptError(
-            f"{len(wrong)} request(s) met a mistake of the script",
-            seen=wrong[0],
-            hint="the app got an error and may have swallowed it; correct the script",
-        )
-    misses = [event.message for event in failures if event.reason == "no_match"]
-    if misses and strict:
-        raise ScriptError(
-            f"{len(misses)} request(s) had no rule in a strict script",
-            seen=misses[0],
-            hint="the app got an error and may have swallowed it; script the request, or use strict=False",
-        )
+    mistake = mistake_of_script(journal, scripted, after)
+    if mistake is not None:
+        raise mistake
     if not allow_unfinished:
         _check_unfinished(journal, after, cut)
-    unused = scripted.unused() if strict else []
+    unused = scripted.unused() if scripted.script.strict else []
     if unused:
         raise ScriptError(
             f"{len(unused)} rule(s) of a strict script were never used",
-            seen=list_rules(unused),
+            expected="every rule serves a request",
+            seen=list_rules(unused, scripted, journal, after),
             hint="remove them, or look at the trace: the app did not get there",
         )
+
+
+def mistake_of_script(journal: Journal, scripted: ScriptedModel, after: int = 0) -> ScriptError | None:
+    """The first request that a strict script did not answer, or that met a mistake of a rule, as an error.
+
+    It fails the run even if the app has swallowed the error that it got.
+    """
+    kinds = (
+        {"script": ScriptError, "no_match": NoMatchError}
+        if scripted.script.strict
+        else {"script": ScriptError}
+    )
+    failures = [event for event in journal.events(ModelFailed, after) if event.reason in kinds]
+    if not failures:
+        return None
+    error = kinds[failures[0].reason](failures[0].message)
+    if len(failures) > 1:
+        error.add_note(f"and {len(failures) - 1} more such request(s); the trace shows all")
+    return error
 
 
 def check_egress(journal: Journal, after: int = 0) -> None:
@@ -121,6 +128,26 @@ def check_asked(journal: Journal, after: int = 0) -> None:
         )
 
 
-def list_rules(rules: list[Rule]) -> str:
-    """One line a rule."""
-    return "\n".join(f"{rule.label} [{rule.describe()}]" for rule in rules)
+def list_rules(rules: list[Rule], scripted: ScriptedModel, journal: Journal, after: int = 0) -> str:
+    """One line a rule that was not used: its conditions, and the rule that took a request which it fits as well."""
+    takers = _takers(scripted, journal, after)
+    return "\n".join(f"{rule.label} [{rule.describe()}]" + takers.get(rule.number, "") for rule in rules)
+
+
+def _takers(scripted: ScriptedModel, journal: Journal, after: int) -> dict[int, str]:
+    """By the number of a rule that came too late: the first request that it fits, and who took that."""
+    asked = [
+        (r.position, r.event.request) for r in journal.read(after) if isinstance(r.event, ModelRequested)
+    ]
+    try:
+        served = scripted.replayed(request for _, request in asked)
+    except MatchError:  # a condition that raises has its own error
+        return {}
+    takers: dict[int, str] = {}
+    for (position, _), (rule, shadowed) in zip(asked, served, strict=True):
+        if rule is None:
+            continue
+        took = f": {rule.label} [{rule.describe()}] took the request @{position}, which it fits as well"
+        for late in shadowed:
+            takers.setdefault(late.number, took)
+    return takers

@@ -7,11 +7,12 @@ the steps after it. How the run ends is decided when all is over.
 from __future__ import annotations
 
 import asyncio
-import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from soundstage.clock import Clock
-from soundstage.lifecycle import UNCLEAN, Patience, raise_together
+from soundstage.errors import ExpectationError
+from soundstage.host._frames import told
+from soundstage.lifecycle import UNCLEAN, Daemon, Patience, raise_together
 
 
 class Ending:
@@ -60,16 +61,22 @@ class Ending:
         """The error that the run ends with: the test's own, the interruption, or what went wrong."""
         return error or self.interrupted or next(iter(self.problems), None)
 
-    def raise_for(self, error: BaseException | None) -> None:
+    def raise_for(self, error: BaseException | None, failed: Sequence[BaseException] = ()) -> None:
         """Raise what the run ends with; on the test's own error, which is raised already, note the rest.
 
         Args:
             error: what the body of the test has raised.
+            failed: what had failed in the background by then; an expectation was not met because of it.
         """
         main = error if error is not None else self.interrupted
+        if isinstance(error, ExpectationError) and error.__cause__ is None and failed:
+            failed[0].__context__ = None if failed[0].__context__ is error else failed[0].__context__
+            error.__cause__ = failed[0]
         if main is not None:
             for problem in self.problems:
-                main.add_note(_told(problem))
+                if problem is not main.__cause__:
+                    problem.__context__ = None if problem.__context__ is main else problem.__context__
+                    main.add_note(f"and while the run was being ended:\n{told(problem)}")
         if error is None:
             self._patience.finish()
             raise_together(self.problems)
@@ -77,5 +84,6 @@ class Ending:
             raise self.interrupted from error
 
 
-def _told(failure: BaseException) -> str:
-    return "and while the run was being ended:\n" + "".join(traceback.format_exception(failure))
+def failures_of(daemons: Sequence[Daemon]) -> list[BaseException]:
+    """What has failed in the background so far."""
+    return [failure for daemon in daemons for failure in daemon.failures]

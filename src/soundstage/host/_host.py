@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import InvalidStateError
 from soundstage.host._checks import check_asked, check_end
-from soundstage.host._ending import Ending
+from soundstage.host._ending import Ending, failures_of
 from soundstage.host._llm import ModelSide
 from soundstage.host._work import Cut, finish_work, inputs_of
 from soundstage.journal import Event, Journal, RunFinished, RunStarted
@@ -95,6 +95,7 @@ class Host:
         self._data_dir: ScratchFolder | None = None
         self.closed = ClosedSet(journal, egress=settings.egress, hosts=settings.hosts)
         self._silences = silences_asserted()
+        self.outcome: BaseException | None = None  # what the run has ended with
 
     @property
     def begun(self) -> int:
@@ -214,12 +215,12 @@ class Host:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        ending = Ending(self.clock)
+        ending, failed = Ending(self.clock), failures_of(self.daemons)
         try:
             await self._end(ending, error)
         finally:
             self._finish(ending, error)
-        ending.raise_for(error)
+        ending.raise_for(error, failed)
 
     async def _end(self, ending: Ending, error: BaseException | None) -> None:
         """Every step of the end, whatever the others come to; then what must hold if nothing has failed."""
@@ -274,7 +275,7 @@ class Host:
     def _finish(self, ending: Ending, error: BaseException | None) -> None:
         """The process is open again; the last event: how the run has ended; then the journal is closed."""
         ending.take(self.closed.end)
-        outcome = ending.outcome(error)
+        outcome = self.outcome = ending.outcome(error)
         finished = RunFinished(
             outcome="passed" if outcome is None else "failed",
             reason="" if outcome is None else f"{type(outcome).__name__}: {outcome}",

@@ -27,6 +27,7 @@ compared with a number under a `not` are errors, not results.
 from soundstage.match._build import matcher, same_text
 from soundstage.match._json import distinct, objects_in
 from soundstage.match._matcher import AllOf, AnyOf, Anything, Matcher, Not, preview
+from soundstage.match._repeats import Repeat, repeats
 from soundstage.match._text import FLAGS, Contains, Regex, Same
 from soundstage.match._values import Equals, Fields, Predicate
 
@@ -42,10 +43,12 @@ __all__ = [
     "Not",
     "Predicate",
     "Regex",
+    "Repeat",
     "Same",
     "distinct",
     "matcher",
     "objects_in",
     "preview",
+    "repeats",
     "same_text",
 ]

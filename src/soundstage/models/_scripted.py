@@ -12,7 +12,7 @@ side cannot take the same queued reply.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from soundstage.clock import Clock, IdSource, running_clock
@@ -32,6 +32,18 @@ from soundstage.models._script import Script
 from soundstage.models._side import side_reply
 
 _NO_CONTEXT: Final = Context()
+
+
+class Served(NamedTuple):
+    """What serves a request.
+
+    Args:
+        rule: the rule that does, if one does.
+        shadowed: rules behind it that fit as well, in the order in which they would be asked.
+    """
+
+    rule: Rule | None
+    shadowed: tuple[Rule, ...]
 
 
 class _Choice(NamedTuple):
@@ -123,6 +135,30 @@ class ScriptedModel:
     def unused(self) -> list[Rule]:
         """The rules that have not served yet, in the order of registration."""
         return [rule for rule in self.script.rules if rule.number not in self._served]
+
+    def replayed(self, requests: Iterable[ModelRequest]) -> list[Served]:
+        """Which rule serves each of some requests, as if they were all that this model is asked, and which rules would
+        have served it, had others not come first.
+
+        Args:
+            requests: in the order of the journal, as it holds them.
+        """
+        again = ScriptedModel(self.script)
+        return [again._serve_again(request) for request in requests]
+
+    def _serve_again(self, request: ModelRequest) -> Served:
+        main = request.purpose == "main"
+        facts = Facts(request, self._context(request) if main else _NO_CONTEXT)
+        fitting = [
+            rule
+            for rule in self.script.ordered()
+            if (main or rule.conditions)
+            and not self._used_up(rule)
+            and all(condition.matches(facts.get(name)) for name, condition in rule.conditions)
+        ]
+        if fitting:
+            self._served[fitting[0].number] = self._served.get(fitting[0].number, 0) + 1
+        return Served(fitting[0] if fitting else None, tuple(fitting[1:]))
 
     def reset(self) -> None:
         """Forget all conversations and what has been served; the rules stay."""

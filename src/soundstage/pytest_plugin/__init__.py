@@ -139,23 +139,31 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the trace and the unused rules to the report of a failed test."""
-    report = yield
-    stage, runs = item.stash.get(STAGE, None), item.stash.get(RUNS, ())
-    html = item.config.getoption("--soundstage-html")
-    if report.failed and runs:
-        from soundstage.pytest_plugin._sections import run_sections
+    """Begin the report of a failed test with the cause; add the trace and the unused rules."""
+    stage, hosts = item.stash.get(STAGE, None), item.stash.get(RUNS, ())
+    if call.excinfo is None or "soundstage.host" not in sys.modules:
+        report = yield
+    else:
+        from soundstage.pytest_plugin._headline import explain, tidy
+        from soundstage.pytest_plugin._runs import runs_of
 
-        own = tuple(host for host in runs if stage is None or host.journal is not stage.journal)
-        report.sections.extend(run_sections(item.nodeid, own, html))
-    if stage is not None:
+        own = tuple(host for host in hosts if stage is None or host.journal is not stage.journal)
+        runs = runs_of(stage, own)
+        full = item.config.getoption("fulltrace")
+        if not full:
+            explain(call, item, runs)
+        report = yield
         if report.failed:
-            report.sections.extend(stage.failure_sections(html))
-        clean_report(report, stage.journal.redactor.text)
-    for host in runs:
-        clean_report(report, host.journal.redactor.text)
+            from soundstage.pytest_plugin._sections import sections_of
+
+            if not full:
+                tidy(report.longrepr)
+            html = item.config.getoption("--soundstage-html")
+            report.sections.extend(sections_of(item.nodeid, runs, html, call.excinfo.value))
+    for journal in [*([stage.journal] if stage else []), *(host.journal for host in hosts)]:
+        clean_report(report, journal.redactor.text)
     return report
 
 

@@ -7,63 +7,54 @@ until it is over.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from soundstage.errors import ExpectationError
 from soundstage.host import list_rules
 from soundstage.journal import Journal, Record
-from soundstage.models import ScriptedModel
+from soundstage.pytest_plugin._runs import Ran
 from soundstage.trace import build_trace
-
-if TYPE_CHECKING:
-    from soundstage.host import Host
 
 SHOWN: Final = 200  # lines of the trace in a failure report
 LONGEST_NAME: Final = 150  # bytes of a test's id in the name of its page
 
 
-def failure_sections(
-    name: str,
-    journal: Journal,
-    scripted: ScriptedModel,
-    html: str | None,
-    *,
-    after: int = 0,
-    title: str = "soundstage",
+def sections_of(
+    name: str, runs: Sequence[Ran], html: str | None, error: BaseException
 ) -> list[tuple[str, str]]:
     """Titles and texts for the report of a failed test.
 
     Args:
         name: the test's id.
-        journal: what has happened.
-        scripted: its unused rules are listed.
-        html: the folder for the page; `-` for `.soundstage/failures`, none for no page.
-        after: the position of the journal where the run begins.
-        title: how the sections' titles begin.
+        runs: its runs; those in which nothing happened have no sections.
+        html: the folder for the pages; `-` for `.soundstage/failures`, none for no page.
+        error: what the test has raised; the trace has a mark at the event that it is about.
     """
-    records = journal.read(after)
-    if len(records) < 2:
-        return []
-    sections = [(f"{title} trace", _or_problem(lambda: _shown_trace(journal, records)))]
-    unused = scripted.unused()
+    told = [run for run in runs if len(run.journal) > run.after + 1]
+    mark = error.at if isinstance(error, ExpectationError) and len(told) == 1 else None
+    sections: list[tuple[str, str]] = []
+    for number, run in enumerate(told, 1):
+        title = "soundstage" if len(told) == 1 else f"soundstage run {number} of the last {len(told)}:"
+        page = name if len(told) == 1 else f"{name}-run-{number}"
+        sections += _sections(run, title, page, html, mark)
+    return sections
+
+
+def _sections(
+    run: Ran, title: str, name: str, html: str | None, mark: int | None
+) -> Iterator[tuple[str, str]]:
+    journal, records = run.journal, run.journal.read(run.after)
+    yield f"{title} trace", _or_problem(lambda: _shown_trace(journal, records, mark))
+    unused = run.scripted.unused()
     if unused:
-        sections.append((f"{title} unused rules", list_rules(unused)))
-    if html:
-        sections.append(
-            (f"{title} page", _or_problem(lambda: str(_write_page(name, journal, records, html))))
+        yield (
+            f"{title} unused rules",
+            _or_problem(lambda: list_rules(unused, run.scripted, journal, run.after)),
         )
-    return sections
-
-
-def run_sections(name: str, runs: Sequence[Host], html: str | None) -> list[tuple[str, str]]:
-    """The sections of the runs that a test has made with a `HostBuilder`."""
-    sections = []
-    for number, host in enumerate(runs, 1):
-        title = "soundstage" if len(runs) == 1 else f"soundstage run {number} of the last {len(runs)}:"
-        page = name if len(runs) == 1 else f"{name}-run-{number}"
-        sections += failure_sections(page, host.journal, host.scripted, html, after=host.begun, title=title)
-    return sections
+    if html:
+        yield f"{title} page", _or_problem(lambda: str(_write_page(name, journal, records, html)))
 
 
 def page_name(shown: str, name: str) -> str:
@@ -78,9 +69,14 @@ def page_name(shown: str, name: str) -> str:
     return f"{end}-{hashlib.blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
 
 
-def _shown_trace(journal: Journal, records: Sequence[Record]) -> str:
-    lines = journal.redactor.text(build_trace(records).format()).splitlines()
-    if len(lines) > SHOWN:
+def _shown_trace(journal: Journal, records: Sequence[Record], mark: int | None) -> str:
+    lines = journal.redactor.text(build_trace(records).format(mark=mark)).splitlines()
+    marked = next((number for number, line in enumerate(lines) if line.startswith("> ")), None)
+    if marked is not None and marked < len(lines) - SHOWN:
+        begin = max(marked - SHOWN // 2, 0)
+        after = len(lines) - begin - SHOWN
+        lines = [f"... {begin} lines before", *lines[begin : begin + SHOWN], f"... {after} lines after"]
+    elif len(lines) > SHOWN:
         lines = [f"... {len(lines) - SHOWN} lines before", *lines[-SHOWN:]]
     return "\n".join(lines)
 

@@ -8,6 +8,7 @@ the server up. They meet in the journal, which takes appends from any thread.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Sequence
@@ -31,6 +32,7 @@ from soundstage.host import (
     check_asked,
     check_egress,
     check_end,
+    failures_of,
     finish_work,
     inputs_of,
 )
@@ -39,7 +41,6 @@ from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, 
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
 from soundstage.net import ClosedSet, Egress, EgressProxy
 from soundstage.pytest_plugin._schedules import schedule_of
-from soundstage.pytest_plugin._sections import failure_sections
 from soundstage.trace import Trace, silences_asserted
 from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
@@ -316,7 +317,12 @@ class Stage:
         """Make an asynchronous test function an ordinary one that runs on this stage."""
         body = item.obj
         if inspect.iscoroutinefunction(body):
-            item.obj = lambda **values: run(self._drive(body(**values)), clock=self.journal.clock)
+
+            @functools.wraps(body)  # so that pytest finds the test in a traceback
+            def whole(**values: object) -> object:
+                return run(self._drive(body(**values)), clock=self.journal.clock)
+
+            item.obj = whole
         elif self._waiting:
             raise InvalidStateError(
                 f"the fixture {self._waiting[0].name!r} is for asynchronous tests",
@@ -343,6 +349,7 @@ class Stage:
     async def _end(self, supervisor: Supervisor, error: BaseException | None) -> None:
         """Let the apps finish, then stop what runs; what goes wrong is raised, or noted on the body's own error."""
         ending = Ending(self.journal.clock)
+        failed = failures_of([*self._waiting, *self._late])
         apps = [daemon for daemon in self._late if isinstance(daemon, TaskDaemon)]
         for end in inputs_of(self._waiting):
             ending.take(end)
@@ -354,7 +361,7 @@ class Stage:
         if apps and error is None:
             await ending.wait(settle)
         await ending.wait(supervisor.stop)
-        ending.raise_for(error)
+        ending.raise_for(error, failed)
 
     def begin(self) -> None:
         """From now on, this process reaches the servers of runs and what is listed, and nothing else outside."""
@@ -385,10 +392,6 @@ class Stage:
             check_egress(self.journal)
         except ExpectationError as tried:
             error.add_note(str(tried))
-
-    def failure_sections(self, html: str | None) -> list[tuple[str, str]]:
-        """Titles and texts for the report of a failed test; the page too, if a folder is given."""
-        return failure_sections(self.name, self.journal, self.scripted, html)
 
     def close(self) -> None:
         """Stop the servers and remove the workspace.

@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec
 
 import msgspec
 
-from soundstage.errors import ExpectationError
+from soundstage.errors import WHOLE_TRACE, ExpectationError
 from soundstage.trace._format import excerpt
 from soundstage.trace._trace import Trace
 
@@ -49,12 +49,13 @@ def demand(trace: Trace, finding: Finding) -> None:
     __tracebackhide__ = True
     if finding.passed:
         return
-    around = "in the trace:\n" + excerpt(trace, finding.at)
     raise ExpectationError(
         finding.message,
         expected=finding.expected,
-        seen="\n".join([finding.diff or finding.seen, around]),
-        hint=finding.hint or "print(trace.format()) shows the whole trace",
+        seen=finding.diff or finding.seen,
+        around="in the trace:\n" + excerpt(trace, finding.at),
+        at=finding.at,
+        hint=finding.hint or WHOLE_TRACE,
     )
 
 

@@ -9,6 +9,7 @@ it shows.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -47,13 +48,15 @@ from soundstage.journal import (
     UnknownEvent,
     one_line,
 )
-from soundstage.match import preview
+from soundstage.match import Repeat, preview, repeats
 from soundstage.trace._cost import PRICES, cost_of
 from soundstage.trace._routes import routes_of
 from soundstage.trace._types import AgentRun, Step, ToolUse, TraceFields, shown
 
 NARROWEST: Final = 40
 _AROUND: Final = 2  # entries before and after the one that matters
+_POSITION: Final = re.compile(r"^ *@\d+")
+_COUNTED: Final = re.compile(r"^ *\d+ tokens in, ")
 _COLOURS: Final = {"head": "1", "tool": "36", "wrong": "31", "world": "32", "flow": "35", "quiet": "2"}
 
 
@@ -72,7 +75,14 @@ class _Entry(NamedTuple):
     run: int | None = None
 
 
-def format_trace(trace: TraceFields, *, width: int = 100, colour: bool = False) -> str:
+def format_trace(
+    trace: TraceFields,
+    *,
+    width: int = 100,
+    colour: bool = False,
+    fold: bool = True,
+    mark: int | None = None,
+) -> str:
     """The trace as text: numbered runs, their steps and tools, what worlds and routers did, and a summary.
 
     Every step shows its position in the journal after an `@`. The same trace gives the same text.
@@ -81,13 +91,15 @@ def format_trace(trace: TraceFields, *, width: int = 100, colour: bool = False) 
         trace: what to show.
         width: characters of a line, at least 40; longer texts are shortened.
         colour: whether to colour it for a terminal.
+        fold: whether rounds of a loop that look alike are shown once, with their number.
+        mark: position of an event whose line gets a `>`.
 
     Raises:
         ScriptError: if `width` is too small.
     """
     if width < NARROWEST:
         raise ScriptError(f"{width} characters are too few", expected=f"a width of at least {NARROWEST}")
-    lines = [*_written(trace, _entries(trace), width), *_summary(trace)]
+    lines = [*_written(trace, _entries(trace), width, fold=fold, mark=mark), *_summary(trace)]
     return "\n".join(_finished(line, width, colour=colour) for line in lines)
 
 
@@ -128,9 +140,34 @@ def _entries(trace: TraceFields) -> list[_Entry]:
     return found
 
 
-def _written(trace: TraceFields, entries: Sequence[_Entry], width: int) -> Iterator[_Line]:
-    for _, lines in _by_entry(trace, entries, width):
-        yield from lines
+def _written(
+    trace: TraceFields, entries: Sequence[_Entry], width: int, *, fold: bool, mark: int | None
+) -> Iterator[_Line]:
+    upto = [entry.position for entry in entries if mark is not None and entry.position <= mark]
+    marked = upto[-1] if upto else 0
+    written = [
+        (
+            entry.position,
+            [_Line(f"> {line.text}", line.kind) for line in lines] if entry.position == marked else lines,
+        )
+        for entry, lines in _by_entry(trace, entries, width)
+    ]
+    parts = (
+        repeats([_look(lines) for _, lines in written])
+        if fold
+        else [Repeat(place, 1, 1) for place in range(len(written))]
+    )
+    for start, length, times in parts:
+        for _, lines in written[start : start + length]:
+            yield from lines
+        if times > 1:
+            last = written[start + length * times - 1][0]
+            yield _Line(f"   ... the same {times - 1} times more, until @{last}", "quiet")
+
+
+def _look(lines: Sequence[_Line]) -> tuple[str, ...]:
+    """What makes two entries look alike: all but positions, tokens and seconds."""
+    return tuple(_POSITION.sub("@", line.text) for line in lines if not _COUNTED.match(line.text))
 
 
 def _by_entry(

@@ -231,9 +231,11 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
         """
         return Trace(**select(self, agent, conversation))
 
-    def format(self, *, width: int = 100, colour: bool = False) -> str:
-        """The trace as text to read; see `soundstage.trace.format`."""
-        return format_trace(self, width=width, colour=colour)
+    def format(
+        self, *, width: int = 100, colour: bool = False, fold: bool = True, mark: int | None = None
+    ) -> str:
+        """The trace as text to read: width, colour, whether loops are folded, the position of a line to mark."""
+        return format_trace(self, width=width, colour=colour, fold=fold, mark=mark)
 
     def normalised(
         self, *, mask: Mapping[str | Pattern[str], str] | None = None, models: bool = False

@@ -12,7 +12,7 @@ from typing import Any
 from soundstage.errors import ExpectationError, WaitTimeout
 from soundstage.journal import Journal, MessageSent, Record
 from soundstage.match import Matcher, matcher, preview
-from soundstage.worlds._waiting import finite, first_record, has_ended
+from soundstage.worlds._waiting import ended, finite, first_record, has_ended
 
 
 class ConsoleLines:
@@ -71,7 +71,7 @@ class ConsoleLines:
         wanted, seconds = matcher(match), self._seconds(within)
         record = await self._next(wanted.matches, self._seen, seconds)
         if record is None or not self._is_line(record):
-            raise self._missed(_expected(wanted, because), seconds, record)
+            raise self._missed(_expected(wanted, because), seconds, record, wanted)
         self._seen = record.position
         return _text(record)
 
@@ -127,19 +127,32 @@ class ConsoleLines:
 
         return await first_record(self._journal, found, after=after, within=within)
 
-    def _missed(self, expected: str, seconds: float, end: Record | None) -> ExpectationError:
+    def _missed(
+        self, expected: str, seconds: float, end: Record | None, wanted: Matcher | None = None
+    ) -> ExpectationError:
         shown = [preview(line) for _, line in self._after(self._seen)]
         if not shown:
             shown = [f"no line at all; {self._describe_input()}"]
         elif end is None:
             shown.append(self._describe_input())
-        hint = "what is shown above came after the last expected line"
+        hint = "look at what the app did instead; give it more time with within= if it is slow"
+        if wanted is not None and (early := self._early(wanted)):
+            shown.append(f"{preview(early[-1])} came before the line that was expected last")
+            hint = "expect the lines in the order in which they come"
         if end is None:
             summary = f"{self._channel} did not show the expected line within {seconds:g} s"
             return WaitTimeout(summary, expected=expected, seen="\n".join(shown), hint=hint)
-        shown.append(self._describe_end(end))
-        summary = f"the app on {self._channel} ended and did not show the expected line"
+        how = self._describe_end(end)
+        shown.append(how)
+        summary = f"{ended(how)}; {self._channel} did not show the expected line"
+        hint = "look at why the app ended; the lines above are those that nobody has expected"
         return ExpectationError(summary, expected=expected, seen="\n".join(shown), hint=hint)
+
+    def _early(self, wanted: Matcher) -> list[str]:
+        """Lines that fit, among those that the test has gone past."""
+        return [
+            line for place, line in self._after(self._begun) if place <= self._seen and wanted.matches(line)
+        ]
 
     def _after(self, position: int) -> list[tuple[int, str]]:
         return [

@@ -61,6 +61,11 @@ def describe_end(record: Record) -> str:
     return f"then the app failed: {error}" if error else "then the app ended by itself"
 
 
+def ended(how: str) -> str:
+    """The end of an app as the beginning of a message."""
+    return how.partition("\n")[0].removeprefix("then ")
+
+
 def missed(
     what: str, wanted: Matcher, came: Sequence[str], within: float, end: Record | None
 ) -> ExpectationError:
@@ -73,12 +78,14 @@ def missed(
         within: seconds that were waited.
         end: the record with which the app ended, if it did.
     """
-    hint = "what is shown above came after the last expected message"
+    hint = "look at what the app did instead; give it more time with within= if it is slow"
     if end is None:
         seen = "\n".join(came)
         return WaitTimeout(f"{what} within {within:g} s", expected=wanted.describe(), seen=seen, hint=hint)
-    seen = "\n".join([*came, describe_end(end)])
-    return ExpectationError(f"{what} and has ended", expected=wanted.describe(), seen=seen, hint=hint)
+    how = describe_end(end)
+    seen = "\n".join([*came, how])
+    hint = "look at why the app ended"
+    return ExpectationError(f"{ended(how)}; {what}", expected=wanted.describe(), seen=seen, hint=hint)
 
 
 async def _tail(journal: Journal, after: int) -> AsyncGenerator[Record, None]:

@@ -1,0 +1,46 @@
+"""The runs of a test, whoever made them: its fixtures or its builders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from soundstage.journal import Journal
+from soundstage.models import ScriptedModel
+
+if TYPE_CHECKING:
+    from soundstage.host import Host
+    from soundstage.pytest_plugin._stage import Stage
+
+
+class Ran(NamedTuple):
+    """A run of a test, whoever made it.
+
+    Args:
+        journal: what happened in it.
+        scripted: its model.
+        after: the position of the journal where it begins.
+        closed: whether a try to leave fails it.
+        host: the run, if a builder made it.
+    """
+
+    journal: Journal
+    scripted: ScriptedModel
+    after: int = 0
+    closed: bool = True
+    host: Host | None = None
+
+    def led_to(self, errors: Sequence[BaseException]) -> bool:
+        """Whether the errors of a failed test come from this run: one that the test got over has not led to them."""
+        return self.host is None or any(self.host.outcome is error for error in errors)
+
+
+def runs_of(stage: Stage | None, hosts: Sequence[Host]) -> list[Ran]:
+    """The runs of a test: that of its fixtures, and those of its builders."""
+    made = []
+    if stage is not None:
+        made.append(Ran(stage.journal, stage.scripted, 0, stage.options.egress != "allow"))
+    made += [
+        Ran(host.journal, host.scripted, host.begun, host.settings.egress != "allow", host) for host in hosts
+    ]
+    return made
