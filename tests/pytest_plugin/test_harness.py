@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from soundstage.drivers.claude_code import bundled_cli
 from soundstage.errors import ScriptError
 from soundstage.pytest_plugin._claude_harness import address_of
 
 pytest.importorskip("mcp", reason="needs the MCP SDK")
 INI = "[pytest]\nfilterwarnings = error\naddopts = -p no:randomly -p no:cacheprovider -p no:xdist\n"
+PLUGINS = Path(__file__).parents[2] / "examples/plugins"
 TOKEN = "the-token-of-the-test"
 MADE = """
     def test_it(harness_client):
@@ -23,6 +26,8 @@ MADE = """
         wanted = {"project_type": "cli", "language": "python", "output_path": "made"}
         made = harness_client.call_tool("create_test_project", wanted)
         assert made["status"] == "success", made
+        kept = harness_client.call_tool("capture_test_artifacts", {"test_name": "made"})
+        assert kept["status"] == "success", kept
 """
 
 
@@ -53,9 +58,10 @@ def inner(pytester, monkeypatch):
 
 def test_the_client_uses_the_harness_that_runs_already_and_leaves_it_running(harness, inner):
     url, folder = harness
-    for name in ("first", "second"):
-        inner(MADE.replace('made"}', f'{name}"}}'), f"--soundstage-harness={url}").assert_outcomes(passed=1)
-        assert (folder / name).is_dir()
+    for count in (1, 2):
+        inner(MADE, f"--soundstage-harness={url}").assert_outcomes(passed=1)
+        assert not (folder / "made").exists()  # it goes with the test
+        assert len(list(folder.glob(".soundstage/artifacts/made_*"))) == count
 
 
 def test_the_suite_may_say_where_the_harness_is_and_the_path_may_be_left_out(harness, inner, monkeypatch):
@@ -67,8 +73,51 @@ def test_the_suite_may_say_where_the_harness_is_and_the_path_may_be_left_out(har
     def harness_url():
         return os.environ["HARNESS"]
 """
+    kept = len(list(harness[1].glob(".soundstage/artifacts/made_*")))
     inner(text + MADE).assert_outcomes(passed=1)
-    assert (harness[1] / "made").is_dir()
+    assert len(list(harness[1].glob(".soundstage/artifacts/made_*"))) == kept + 1
+
+
+@pytest.mark.skipif(
+    bundled_cli() is None, reason="needs the Claude Code CLI: pip install 'soundstage[claude]'"
+)
+def test_nothing_of_a_test_is_there_for_the_next_one_whatever_became_of_it(inner, pytester):
+    shutil.copytree(PLUGINS, pytester.path / "plugins")
+    text = """
+    import json, pathlib, pytest
+    USED = {"project_type": "cli", "language": "python", "output_path": "used"}
+    HOOK = {"hook_name": "agent-loop/PreToolUse", "payload": {"tool_name": "Bash", "tool_input": {"command": "ls"}}}
+
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_it(harness_client, number):
+        def call(name, **arguments):
+            answer = harness_client.call_tool(name, arguments)
+            assert answer["status"] in ("success", True), answer
+            return answer
+
+        assert call("list_plugins")["plugins"] == []
+        call("create_test_project", **USED)  # refused where there is one
+        call("install_plugin", plugin_name="agent-loop", marketplace_path="plugins")
+        call("mock_mcp_tool_response", tool_name="mcp__mock__search", mock_response={"found": number})
+        server = call("start_mcp_server", server_name="s", server_config={"command": "cat"})["server_id"]
+        call("trigger_hook", **HOOK)
+        assert call("get_hook_execution_log", hook_name="agent-loop/PreToolUse")["total"] == 1
+        session = call("start_conversation")["session_id"]
+        call("send_prompt", prompt=f"prompt {number}", session_id=session)
+        kept = call("capture_test_artifacts", test_name="t", artifact_types=["logs", "session_state"])
+        said = "".join(pathlib.Path(path).read_text() for path in kept["artifact_paths"])
+        assert "prompt 2" not in said if number == 1 else "prompt 1" not in said
+        seen = pathlib.Path("SEEN")
+        if number == 1:
+            seen.write_text(json.dumps([session, server]))
+            raise ValueError("it fails")
+        for tool, key, old in zip(("get_agent_mode", "stop_mcp_server"), ("session_id", "server_id"),
+                                  json.loads(seen.read_text())):
+            assert "there is no such" in harness_client.call_tool(tool, {key: old})["error"]
+    """
+    result = inner(text)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*ValueError: it fails*"])
 
 
 def test_the_client_can_use_services_that_each_test_has_for_itself(harness, inner, monkeypatch):

@@ -177,7 +177,7 @@ async def reset_test_environment(
     harness: Harness,
     system: System = False,  # noqa: FBT002  (clients name their arguments)
 ) -> Cleaned:
-    """Clean up between tests: end all conversations, forget stubs and answers, remove generated projects.
+    """Clean up between tests: end all conversations, forget stubs, answers and the log, remove generated projects.
 
     Folders that the harness has not generated stay, and .gitkeep too; artifacts stay. Plugins and MCP servers
     stay unless system is true. What other clients have made stays.
@@ -189,11 +189,7 @@ async def reset_test_environment(
 
     Example: reset_test_environment(system=true)
     """
-    await harness.end_all()
-    await harness.stubs.close()
-    if system:
-        await harness.end_system()
-    await asyncio.to_thread(harness.remove_projects)
+    await harness.reset(system=system)
     return {"status": True, "projects_cleaned": True, "volumes_cleaned": True, "sessions_cleaned": True}
 
 
@@ -206,7 +202,7 @@ async def capture_test_artifacts(
 ) -> Captured:
     """Keep what a test leaves behind, in a folder TEST_YYYYmmdd_HHMMSS below the artifacts folder.
 
-    logs: the journal of everything that happened (journal.jsonl) and what the model was asked and said
+    logs: the journal of everything since the last reset (journal.jsonl) and what the model was asked and said
     (model.log). screenshots: SVG pictures of terminals. session_state: each conversation with history, stage
     and hooks, and the CLI's own transcripts. git_diffs: the project's commits and what is not committed.
 
@@ -226,6 +222,7 @@ async def capture_test_artifacts(
         harness.artifacts,
         artifact_types,
         journal=harness.journal,
+        after=harness.began,
         project=_project(harness, chosen, project_path),
         transcripts={name: data for one in chosen for name, data in harness.transcripts(one.id).items()},
         state={one.id: _state(one) for one in chosen},

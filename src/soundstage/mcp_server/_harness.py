@@ -75,6 +75,7 @@ class Harness:
         self.journal = Journal(clock=SystemClock(), run=f"mcp-{number}")
         self.models = ConversationModels()
         self.made: list[Path] = []
+        self.began = 0  # the position of the journal at which the test began
         self.stubs = Stubs(self.journal)
         self.servers: dict[str, McpProcess] = {}
         self.conversations: dict[str, Conversation] = {}
@@ -116,6 +117,19 @@ class Harness:
         root = self.projects
         if not any(project.is_relative_to(root) for project in others):
             reset_projects(root)
+
+    async def reset(self, *, system: bool) -> None:
+        """Begin the next test: end conversations, forget stubs, answers and what was put on record, remove projects.
+
+        Args:
+            system: throw the home away too, with its plugins, and the servers.
+        """
+        await self.end_all()
+        await self.stubs.close()
+        if system:
+            await self.end_system()
+        self.began = len(self.journal)
+        await asyncio.to_thread(self.remove_projects)
 
     # --- session
 

@@ -154,7 +154,7 @@ async def trigger_hook(
 async def get_hook_execution_log(
     harness: Harness, hook_name: HookName, session_id: OneSession = None, limit: Limit = 50
 ) -> HookLog:
-    """Get what hooks did, in order: in conversations, and by trigger_hook (their session_id is empty).
+    """Get what hooks did since the last reset, in order, by trigger_hook too (session_id is empty then).
 
     The CLI names executions by event and tool (PreToolUse:Bash); it does not say which plugin's they are.
 
@@ -249,10 +249,10 @@ def _executions(harness: Harness, session_id: str | None) -> Iterator[dict[str, 
     """The runs of hooks that the journal tells of; the session is that of the prompt that caused them."""
     prompts = {
         record.position: record.event.channel
-        for record in harness.journal.read(0, MessageReceived)
+        for record in harness.journal.read(harness.began, MessageReceived)
         if isinstance(record.event, MessageReceived)
     }
-    for record in harness.journal.read(0, HookFired):
+    for record in harness.journal.read(harness.began, HookFired):
         event = record.event
         session = prompts.get(record.cause or 0, "")
         if not isinstance(event, HookFired) or (session_id is not None and session != session_id):

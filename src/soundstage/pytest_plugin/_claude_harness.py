@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -25,15 +25,16 @@ TOKEN: Final = "SOUNDSTAGE_MCP_TOKEN"  # noqa: S105  (the name of the variable)
 
 
 @asynccontextmanager
-async def started_harness(folder: Path) -> AsyncIterator[Client]:
+async def started_harness(folder: Path, plugins: Iterable[Path]) -> AsyncIterator[Client]:
     """A harness as a program of its own, which ends with its client.
 
     Args:
         folder: where its projects and artifacts go.
+        plugins: folders in which plugins may lie.
     """
     from mcp import Client, StdioServerParameters
 
-    options = []
+    options = [word for path in plugins for word in ("--plugins", str(path))]
     for name in ("projects", "artifacts"):
         (folder / name).mkdir(parents=True, exist_ok=True)
         options += [f"--{name}", str(folder / name)]
@@ -126,6 +127,7 @@ class HarnessClient:
         self._harness = harness
         self._thread = LoopThread("soundstage harness client")
         self._client: Any = None
+        self._used = False
 
     def __enter__(self) -> Self:
         self._thread.__enter__()
@@ -168,8 +170,21 @@ class HarnessClient:
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool. Its result as data, with `status`; an error is a result as well."""
+        self._used = True
         result = self._thread.call(self._client.call_tool(name, dict(arguments or {})))
         return dict(result.structured_content)
+
+    def reset(self) -> None:
+        """Let nothing of a test be there for the next one.
+
+        Raises:
+            EnvironmentProblem: if the harness cannot clean up.
+        """
+        if self._used:
+            cleaned = self.call_tool("reset_test_environment", {"system": True})
+            self._used = False
+            if cleaned["status"] is not True:
+                raise EnvironmentProblem("the harness did not clean up after the test", seen=cleaned["error"])
 
     def list_tools(self) -> tuple[str, ...]:
         """The names of the tools."""

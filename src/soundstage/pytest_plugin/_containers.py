@@ -98,15 +98,29 @@ def harness_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope=services_scope)
-def harness_client(
-    harness_url: str, tmp_path_factory: pytest.TempPathFactory
+def harness_connection(
+    harness_url: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[HarnessClient, None, None]:
-    """An MCP client of the harness: `harness_client.call_tool("create_test_project", {...})`."""
+    """The connection that tests with `harness_client` share, one after the other."""
     pytest.importorskip("mcp", reason="needs the MCP SDK: pip install 'soundstage[mcp]'")
     from soundstage.pytest_plugin._claude_harness import HarnessClient, running_harness, started_harness
 
+    plugins = (request.config.rootpath, tmp_path_factory.getbasetemp())
     harness = (
-        running_harness(harness_url) if harness_url else started_harness(tmp_path_factory.mktemp("harness"))
+        running_harness(harness_url)
+        if harness_url
+        else started_harness(tmp_path_factory.mktemp("harness"), plugins)
     )
     with HarnessClient(harness) as client:
         yield client
+
+
+@pytest.fixture
+def harness_client(harness_connection: HarnessClient) -> Generator[HarnessClient, None, None]:
+    """An MCP client of the harness: `harness_client.call_tool("create_test_project", {...})`.
+
+    Plugins may lie in the root folder of the test run or in `tmp_path`. Afterwards the harness is as it was: no
+    conversation, plugin, project, stub or server is left. Artifacts stay.
+    """
+    yield harness_connection
+    harness_connection.reset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,30 @@ def test_a_torn_line_and_noise_are_left_out(tmp_path: Path) -> None:
     ]
     assert keep_transcript(tmp_path, "other", tmp_path / "kept") is None
     assert not (tmp_path / "kept").exists()
+
+
+def test_nothing_is_read_or_kept_through_a_link_that_a_program_has_left(tmp_path: Path) -> None:
+    home, outside, kept = tmp_path / "home", tmp_path / "outside", tmp_path / "kept"
+    project = home / ".claude/projects/-work"
+    (project / "whole/subagents").mkdir(parents=True)
+    (outside / "subagents").mkdir(parents=True)
+    line = json.dumps({"type": "user", "message": {"role": "user", "content": "SECRET"}}) + "\n"
+    for path in (outside / "key.jsonl", outside / "subagents/agent-1.jsonl"):
+        path.write_text(line)
+    (project / "linked.jsonl").symlink_to(outside / "key.jsonl")
+    (project / "whole.jsonl").write_text(line.replace("SECRET", "hello"))
+    (project / "whole/subagents/agent-1.jsonl").symlink_to(outside / "key.jsonl")
+    os.mkfifo(project / "whole/subagents/agent-2.jsonl")
+    (project / "folder.jsonl").write_text(line.replace("SECRET", "hello"))
+    (project / "folder").symlink_to(outside)
+    os.mkfifo(project / "pipe.jsonl")
+    (home / ".claude/projects/-other").symlink_to(outside)
+    found = {name: read_transcript(home, name) for name in ("linked", "whole", "folder", "pipe", "key")}
+    assert [name for name, transcript in found.items() if transcript.entries] == ["whole", "folder"]
+    assert not [
+        name for name, transcript in found.items() if any(one.entries for one in transcript.subagents)
+    ]
+    copies = [keep_transcript(home, name, kept) for name in found]
+    assert copies == [None, kept / "whole.jsonl", kept / "folder.jsonl", None, None]
+    assert sorted(path.name for path in kept.rglob("*") if path.is_file()) == ["folder.jsonl", "whole.jsonl"]
+    assert "SECRET" not in "".join(path.read_text() for path in kept.glob("*.jsonl"))

@@ -51,6 +51,7 @@ def capture_artifacts(
     types: Iterable[str] = DEFAULT_TYPES,
     *,
     journal: Journal,
+    after: int = 0,
     project: Path | None = None,
     screens: Mapping[str, Screen] | None = None,
     transcripts: Mapping[str, bytes] | None = None,
@@ -64,6 +65,7 @@ def capture_artifacts(
         folder: where the folder goes; it is made.
         types: of `logs` (`journal.jsonl`, `model.log`), `screenshots` (SVG), `session_state` (JSON), `git_diffs`.
         journal: the run's.
+        after: the position of the journal behind which the test began.
         project: for `git_diffs`.
         screens: more screens than those in the journal, by name.
         transcripts: files of the CLI that belong to the sessions, by name.
@@ -84,6 +86,7 @@ def capture_artifacts(
     moment = now if now is not None else journal.clock.wall()
     sources = Sources(
         journal=journal,
+        after=after,
         project=project,
         screens=screens or {},
         transcripts=transcripts or {},

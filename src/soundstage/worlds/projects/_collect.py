@@ -33,6 +33,7 @@ class Sources(NamedTuple):
     """What artifacts are made of."""
 
     journal: Journal
+    after: int = 0
     project: Path | None = None
     screens: Mapping[str, Screen] = {}
     transcripts: Mapping[str, bytes] = {}
@@ -48,7 +49,7 @@ class Found(NamedTuple):
 
 def logs(sources: Sources) -> Found:
     """The whole journal, and what was said to the model and by it."""
-    records = sources.journal.read()
+    records = sources.journal.read(sources.after)
     if not records:
         return Found({}, "the journal is empty")
     lines = "".join(encode_record(record).decode() + "\n" for record in records)
@@ -83,7 +84,7 @@ def screenshots(sources: Sources) -> Found:
     """Each screen of the journal that a test has named, and the last one of each terminal; and those given."""
     last: dict[str, Record] = {}
     named: dict[str, Screen] = dict(sources.screens)
-    for record in sources.journal.read(type=ScreenChanged):
+    for record in sources.journal.read(sources.after, type=ScreenChanged):
         assert isinstance(record.event, ScreenChanged)
         last[record.event.channel] = record
         if record.event.label:
@@ -103,7 +104,7 @@ def _file_name(name: str) -> str:
 def session_state(sources: Sources) -> Found:
     """Each session as the journal has it, what was given, and the transcripts as they are."""
     sessions: dict[str, dict[str, Any]] = {}
-    for record in sources.journal.read(type=(MessageReceived, MessageSent, HookFired, Noted)):
+    for record in sources.journal.read(sources.after, type=(MessageReceived, MessageSent, HookFired, Noted)):
         event = record.event
         if isinstance(event, MessageReceived | MessageSent):
             who = "user" if isinstance(event, MessageReceived) else "agent"
