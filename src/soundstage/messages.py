@@ -166,12 +166,17 @@ def _readable(part: Part) -> str:
 
 
 class ToolDefinition(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool that the app offers to the model. `schema` is the JSON Schema of its arguments."""
+    """A tool that the app offers to the model. `schema` is the JSON Schema of its arguments.
+
+    `type` tells the provider's own tools apart; their `schema` is what the app has sent. `namespace` is the group that
+    the tool belongs to, where a format has such groups; its name is a part of `name` then.
+    """
 
     name: str
     description: str = ""
     schema: dict[str, Any] = {}
     type: str = "function"
+    namespace: str = ""
 
 
 class Usage(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):

@@ -109,8 +109,15 @@ def test_a_schema_that_is_none_is_not_the_scripts_fault(schema):
 
 
 def test_a_providers_own_tool_has_no_schema_in_the_request():
-    search = ToolDefinition(name="search", type="web_search", schema={"required": ["max_uses"]})
-    assert ask(says(call("search", {"query": "x"})), search).tool_calls
+    bash = ToolDefinition(name="bash", type="bash_20250124", schema={"required": ["max_uses"]})
+    assert ask(says(call("bash", {"command": "x"})), bash).tool_calls
+
+
+@pytest.mark.parametrize("kind", ["web_search_20250305", "code_execution_20250825", "googleSearch", "mcp"])
+def test_a_tool_that_the_provider_runs_is_nothing_to_ask_an_app_for(kind):
+    tool = ToolDefinition(name="search", type=kind)
+    with pytest.raises(ScriptError, match=r"'the forecast'.*'search', which the provider runs itself"):
+        ask(says(call("search")), tool)
 
 
 def test_the_mistake_fails_the_run_though_the_app_swallows_the_error():

@@ -11,6 +11,7 @@ from typing import Final
 from soundstage.errors import ScriptError
 from soundstage.messages import ModelRequest
 from soundstage.models._arguments import argument_problems
+from soundstage.models._built_in import FORMS, is_run_by_provider
 from soundstage.models._reply import CallSpec, Reply
 from soundstage.models._words import nearest_hint
 
@@ -43,9 +44,17 @@ def _check(request: ModelRequest, call: CallSpec, served_by: str) -> None:
             seen=f"a call of {call.name}",
             hint="; ".join(filter(None, [nearest_hint(call.name, list(offered)), DELIBERATE])),
         )
-    if call.raw or tool.type != "function":  # the schema of a provider's own tool is not in the request
+    if is_run_by_provider(tool):
+        raise ScriptError(
+            f"{served_by} calls the tool {call.name!r}, which the provider runs itself: no app is asked for it",
+            expected="a call of a tool that the app executes",
+            seen=f"a call of {call.name}, offered as {tool.type!r}",
+            hint=f"script what the model says when it has used the tool; {DELIBERATE}",
+        )
+    schema = tool.schema if tool.type == "function" else FORMS.get(tool.type)
+    if call.raw or schema is None:
         return
-    problems = _problems(tool.schema, call)
+    problems = _problems(schema, call)
     if problems:
         raise ScriptError(
             f"{served_by} calls the tool {call.name!r} with arguments that break its schema",

@@ -35,6 +35,7 @@ from soundstage.messages import (
     user,
 )
 from soundstage.wire import _fields, _openai
+from soundstage.wire import _openai_responses_calls as _calls
 from soundstage.wire._codec import parse
 
 NAME: Final = "openai-responses"
@@ -75,7 +76,7 @@ def decode(body: bytes, parameters: Mapping[str, str]) -> ModelRequest:
     request = ModelRequest(
         model=model,
         messages=(*_instructions(given.get("instructions")), *_merged(_input(given))),
-        tools=_tools(given.get("tools")),
+        tools=_all_tools(given),
         stream=_openai.flag(given, "stream"),
         format=NAME,
         settings={key: value for key, value in given.items() if key not in _KNOWN},
@@ -121,10 +122,10 @@ def check_calls(request: ModelRequest) -> None:
             raise RequestRejected(
                 f"No tool call found for function call output with call_id {part.call_id}.", param="input"
             )
-    custom = _openai.custom_tools(request.tools)
+    calls = _calls.calls_of(request.tools)
     for part in parts:
         if isinstance(part, ToolCall) and part.id not in answered:
-            kind = "custom tool call" if part.name in custom else "function call"
+            kind = calls(part.name).kind.replace("_", " ")
             raise RequestRejected(f"No tool output found for {kind} {part.id}.", param="input")
 
 
@@ -256,14 +257,38 @@ def _part(given: Any, where: str, allowed: Sequence[str]) -> Part:
 
 def _function_call(given: dict[str, Any], where: str) -> Message:
     call_id = _openai.required_text(given, "call_id", where)
-    name = _openai.required_text(given, "name", where)
+    name = _name(given, where)
     arguments, raw = decode_arguments(_openai.required_text(given, "arguments", where))
     return Message(role="assistant", parts=(ToolCall(id=call_id, name=name, arguments=arguments, raw=raw),))
 
 
+def _name(given: dict[str, Any], where: str) -> str:
+    name = _openai.required_text(given, "name", where)
+    return _calls.joined(_openai.optional_text(given, "namespace", where), name)
+
+
+def _built_in_call(given: dict[str, Any], where: str) -> Message:
+    _openai.required_text(given, "call_id", where)
+    return Message(role="assistant", parts=(_calls.read_call(given),))
+
+
+def _built_in_output(given: dict[str, Any], where: str) -> Message:
+    _openai.required_text(given, "call_id" if given.get("id") is None else "id", where)
+    _openai.optional_text(given, "call_id", where)
+    return Message(role="tool", parts=(_calls.read_output(given),))
+
+
+def _tool_search(given: dict[str, Any], where: str) -> Message:
+    """A search for tools: the app's with an id, else the provider's, which nobody answers."""
+    if given.get("execution") == "client" and given.get("call_id") is not None:
+        return (_built_in_call if given["type"] == "tool_search_call" else _built_in_output)(given, where)
+    role: Role = "tool" if given["type"].endswith("_output") else "assistant"
+    return Message(role=role, parts=(Opaque(type=given["type"], data=given),))
+
+
 def _custom_call(given: dict[str, Any], where: str) -> Message:
     call_id = _openai.required_text(given, "call_id", where)
-    name = _openai.required_text(given, "name", where)
+    name = _name(given, where)
     call = ToolCall(id=call_id, name=name, raw=_openai.required_text(given, "input", where))
     return Message(role="assistant", parts=(call,))
 
@@ -293,25 +318,55 @@ _ITEMS: Final[dict[str, Callable[[dict[str, Any], str], Message]]] = {
     "custom_tool_call": _custom_call,
     "custom_tool_call_output": _call_output,
     "reasoning": _reasoning,
+    "shell_call": _built_in_call,
+    "shell_call_output": _built_in_output,
+    "local_shell_call": _built_in_call,
+    "local_shell_call_output": _built_in_output,
+    "apply_patch_call": _built_in_call,
+    "apply_patch_call_output": _built_in_output,
+    "computer_call": _built_in_call,
+    "computer_call_output": _built_in_output,
+    "tool_search_call": _tool_search,
+    "tool_search_output": _tool_search,
 }
 
 
-def _tools(given: Any) -> tuple[ToolDefinition, ...]:
+def _all_tools(given: dict[str, Any]) -> tuple[ToolDefinition, ...]:
+    """The tools that the request offers: those in `tools`, and those that items of its input bring."""
+    found = list(_tools(given.get("tools"), "tools"))
+    items = given.get("input")
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and item.get("type") in ("tool_search_output", "additional_tools"):
+            found.extend(_tools(item.get("tools"), f"input[{number}].tools"))
+    return tuple(found)
+
+
+def _tools(given: Any, where: str) -> list[ToolDefinition]:
     if given is None:
-        return ()
+        return []
     if not isinstance(given, list):
-        raise _openai.wrong_type("tools", "an array of tools", given)
-    return tuple(_tool(tool, f"tools[{number}]") for number, tool in enumerate(given))
+        raise _openai.wrong_type(where, "an array of tools", given)
+    return [tool for number, one in enumerate(given) for tool in _tool(one, f"{where}[{number}]", "")]
 
 
-def _tool(given: Any, where: str) -> ToolDefinition:
+def _tool(given: Any, where: str, namespace: str) -> list[ToolDefinition]:
+    """The tool in an entry; a namespace has several."""
     if not isinstance(given, dict):
         raise _openai.wrong_type(where, "an object", given)
     kind = _openai.required_text(given, "type", where)
     description = _openai.optional_text(given, "description", where)
-    if kind != "function":
-        name = _openai.optional_text(given, "name", where) or kind
-        return ToolDefinition(name=name, description=description, type=kind, schema=given)
-    name = _openai.required_text(given, "name", where)
-    schema = _openai.optional_object(given, "parameters", where)
-    return ToolDefinition(name=name, description=description, schema=schema)
+    if kind == "namespace" and not namespace:
+        inner = given.get("tools") or []
+        name = _openai.required_text(given, "name", where)
+        if not isinstance(inner, list):
+            raise _openai.wrong_type(f"{where}.tools", "an array of tools", inner)
+        return [
+            tool for place, one in enumerate(inner) for tool in _tool(one, f"{where}.tools[{place}]", name)
+        ]
+    if kind == "function":
+        name = _openai.required_text(given, "name", where)
+        schema = _openai.optional_object(given, "parameters", where)
+    else:
+        name, schema = _openai.optional_text(given, "name", where) or kind, given
+    name = _calls.joined(namespace, name)
+    return [ToolDefinition(name=name, description=description, schema=schema, type=kind, namespace=namespace)]

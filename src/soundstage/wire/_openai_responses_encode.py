@@ -5,6 +5,9 @@ Source: the provider's API reference for the response object.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -23,9 +26,11 @@ from soundstage.messages import (
     ToolDefinition,
     ToolResult,
     Usage,
+    decode_arguments,
 )
 from soundstage.wire import _openai
 from soundstage.wire._codec import Stamp
+from soundstage.wire._openai_responses_calls import CALLS, Called, built_in_item, calls_of, joined
 from soundstage.wire._parts import SEAL
 from soundstage.wire._sse import encode_json
 
@@ -77,6 +82,7 @@ GRAMMAR: Final = {
     "reasoning": Grammar("rs", "reasoning_summary_text", "text", "reasoning_summary_part", "summary_index"),
     "function_call": Grammar("fc", "function_call_arguments", "arguments", empty="{}"),
     "custom_tool_call": Grammar("ctc", "custom_tool_call_input", "input"),
+    **{shape.kind: Grammar(shape.prefix, "", "", empty="{}") for shape in CALLS.values()},
 }
 
 
@@ -89,19 +95,20 @@ class Item:
 
     __slots__ = (
         "call_id",
+        "called",
         "grammar",
         "id",
         "kind",
         "marks",
-        "name",
         "number",
         "pieces",
         "place",
         "signature",
     )
 
-    def __init__(self, kind: str, number: int, stamp: Stamp, call_id: str = "", name: str = "") -> None:
-        self.kind = kind
+    def __init__(self, called: str | Called, number: int, stamp: Stamp, call_id: str = "") -> None:
+        self.called = called if isinstance(called, Called) else Called(called, "")
+        kind = self.kind = self.called.kind
         self.grammar = GRAMMAR[kind]
         self.number = number
         self.id = f"{self.grammar.prefix}_{stamp.id}_{number}"
@@ -110,7 +117,6 @@ class Item:
             self.place[self.grammar.numbered] = 0
         self.marks: dict[str, Any] = {"logprobs": []} if kind == "message" else {}
         self.call_id = call_id
-        self.name = name
         self.pieces: list[str] = []
         self.signature = ""
 
@@ -142,13 +148,20 @@ class Item:
         if self.kind == "reasoning":
             sealed = {"encrypted_content": self.signature} if self.signature else {}
             return {**head, "summary": parts, **sealed}
-        call = {"call_id": self.call_id, "name": self.name, self.grammar.field: text}
+        if self.called.tool:
+            return self._built_in(text, status)
+        call = {"call_id": self.call_id, "name": self.called.name, self.grammar.field: text}
+        if self.called.namespace:
+            call["namespace"] = self.called.namespace
         return {**head, "status": status, **call}
 
-
-def call_kind(name: str, custom: frozenset[str]) -> str:
-    """What kind of item a call of the tool `name` is."""
-    return "custom_tool_call" if name in custom else "function_call"
+    def _built_in(self, text: str, status: str) -> dict[str, Any]:
+        """A call of a built-in tool. Its items have no place for what is no object: that stays a function's call."""
+        arguments, raw = decode_arguments(text)
+        if not raw:
+            return built_in_item(self.called.tool, self.id, self.call_id, arguments, status)
+        call = {"call_id": self.call_id, "name": self.called.name, "arguments": raw}
+        return {"id": self.id, "type": "function_call", "status": status, **call}
 
 
 def whole(part: Opaque | OpaqueChunk | ToolResult) -> dict[str, Any]:
@@ -160,13 +173,13 @@ def whole(part: Opaque | OpaqueChunk | ToolResult) -> dict[str, Any]:
 
 
 def _encode_part(
-    part: Part, number: int, stamp: Stamp, custom: frozenset[str], status: str, seal: str
+    part: Part, number: int, stamp: Stamp, calls: Callable[[str], Called], status: str, seal: str
 ) -> bytes:
     """The item for one part of a complete reply."""
     if isinstance(part, Opaque | ToolResult):
         return encode_json(whole(part))
     if isinstance(part, ToolCall):
-        item = Item(call_kind(part.name, custom), number, stamp, part.id, part.name)
+        item = Item(calls(part.name), number, stamp, part.id)
         item.pieces.append(part.arguments_json if part.arguments else part.raw)
     else:
         item = Item("message" if isinstance(part, Text) else "reasoning", number, stamp)
@@ -234,12 +247,12 @@ class Answer:
 
 def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
     """See `Codec.encode`."""
-    custom = _openai.custom_tools(request.tools)
+    calls = calls_of(request.tools)
     seal = seal_of(request)
     last = len(response.parts) - 1
     ending = last_status(STATUS[response.finish])
     items = [
-        _encode_part(part, number, stamp, custom, ending if number == last else "completed", seal)
+        _encode_part(part, number, stamp, calls, ending if number == last else "completed", seal)
         for number, part in enumerate(response.parts)
     ]
     return Answer(request, stamp).finished(response, items)
@@ -250,7 +263,7 @@ def _echo(request: ModelRequest) -> dict[str, Any]:
     echo = {
         name: default if settings.get(name) is None else settings[name] for name, default in ECHOED.items()
     }
-    echo["tools"] = [_tool(tool) for tool in request.tools]
+    echo["tools"] = _offered(request.tools)
     echo["text"] = {"format": {"type": "text"}, "verbosity": "medium"} | _given(settings, "text")
     echo["reasoning"] = {"effort": None, "summary": None} | _given(settings, "reasoning")
     echo["service_tier"] = TIERS.get(str(settings.get("service_tier")), "default")
@@ -264,11 +277,24 @@ def _given(settings: dict[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _offered(tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
+    """The tools as they were offered; the description of a namespace is not kept."""
+    found: list[dict[str, Any]] = []
+    for namespace, group in groupby(tools, key=attrgetter("namespace")):
+        shown = [_tool(tool) for tool in group]
+        if namespace:
+            found.append({"type": "namespace", "name": namespace, "description": "", "tools": shown})
+        else:
+            found.extend(shown)
+    return found
+
+
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     """The tool as it was offered; whether a function is strict is not kept."""
     if tool.type != "function":
         return tool.schema
-    described = {"name": tool.name, "description": tool.description or None}
+    name = tool.name.removeprefix(joined(tool.namespace, ""))
+    described = {"name": name, "description": tool.description or None}
     return {"type": "function", **described, "parameters": tool.schema, "strict": None}
 
 

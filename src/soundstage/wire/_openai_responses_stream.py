@@ -3,9 +3,9 @@
 A stream is a small protocol. `response.created` and `response.in_progress` open it. Each item is announced
 (`output_item.added`), filled and completed (`output_item.done`) before the next one begins. What fills an
 item depends on its kind, and `GRAMMAR` is the table of it: text goes into a part of the item, with events
-for the part around those for the text; the input of a call goes into the item itself. One event with the
-whole response closes the stream; there is no `[DONE]`. Every event carries its name twice and is numbered
-from 0.
+for the part around those for the text; the input of a call goes into the item itself; a call of a built-in tool
+comes whole. One event with the whole response closes the stream; there is no `[DONE]`. Every event carries its
+name twice and is numbered from 0.
 
 Source: the provider's API reference for streaming events; the order is that of its servers.
 """
@@ -29,11 +29,11 @@ from soundstage.messages import (
 )
 from soundstage.wire import _openai
 from soundstage.wire._codec import Stamp
+from soundstage.wire._openai_responses_calls import calls_of
 from soundstage.wire._openai_responses_encode import (
     STATUS,
     Answer,
     Item,
-    call_kind,
     last_status,
     seal_of,
     whole,
@@ -50,7 +50,7 @@ class ResponsesEncoder:
     def __init__(self, request: ModelRequest, stamp: Stamp) -> None:
         self._stamp = stamp
         self._answer = Answer(request, stamp)
-        self._custom = _openai.custom_tools(request.tools)
+        self._calls = calls_of(request.tools)
         self._seal = seal_of(request)
         self._events = 0
         self._items: list[bytes] = []  # the finished ones
@@ -76,7 +76,8 @@ class ResponsesEncoder:
         if isinstance(chunk, OpaqueChunk):
             return closing + self._add_whole(whole(chunk))
         item = self._item = self._begun(chunk)
-        return closing + self._announce(item) + self._add(item, chunk)
+        opening = b"" if item.called.tool else self._announce(item)
+        return closing + opening + self._add(item, chunk)
 
     def finish(self, finish: FinishChunk) -> bytes:
         """See `Encoder.finish`."""
@@ -103,8 +104,7 @@ class ResponsesEncoder:
     def _begun(self, chunk: _Piece) -> Item:
         number = len(self._items)
         if isinstance(chunk, ToolCallChunk):
-            kind = call_kind(chunk.name, self._custom)
-            return Item(kind, number, self._stamp, chunk.id, chunk.name)
+            return Item(self._calls(chunk.name), number, self._stamp, chunk.id)
         return Item("message" if isinstance(chunk, TextChunk) else "reasoning", number, self._stamp)
 
     def _announce(self, item: Item) -> bytes:
@@ -121,6 +121,8 @@ class ResponsesEncoder:
         first = item.kind == "reasoning" and not item.pieces
         opening = self._part_event(item, "added") if first else b""
         item.pieces.append(text)
+        if item.called.tool:
+            return b""
         fields = {**item.place, **item.marks, "delta": text}
         return opening + self._event(f"response.{item.grammar.text}.delta", fields)
 
@@ -132,13 +134,18 @@ class ResponsesEncoder:
         finished = encode_json(item.finished(status))
         self._items.append(finished)
         done = {"output_index": item.number, "item": msgspec.Raw(finished)}
+        if item.called.tool:  # nothing of it has been said before all of it is there
+            begun = {**done, "item": item.finished("in_progress")}
+            return self._event("response.output_item.added", begun) + self._event(
+                "response.output_item.done", done
+            )
         return self._text_done(item) + self._event("response.output_item.done", done)
 
     def _text_done(self, item: Item) -> bytes:
         text = item.text
         if item.kind == "reasoning" and not text:
             return b""
-        named = {"name": item.name} if item.kind == "function_call" else {}
+        named = {"name": item.called.name} if item.kind == "function_call" else {}
         fields = {**item.place, **item.marks, **named, item.grammar.field: text}
         done = self._event(f"response.{item.grammar.text}.done", fields)
         return done + self._part_event(item, "done") if item.grammar.part else done

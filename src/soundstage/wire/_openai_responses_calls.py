@@ -1,0 +1,140 @@
+"""OpenAI Responses: calls of tools that are neither functions nor custom tools, and the names of namespaces.
+
+The provider has tools of its own that the app executes: `shell`, `local_shell`, `apply_patch`, `computer` and
+`tool_search`. A call of one is an item of its own type, with the arguments in an object of that item, and its result
+another. Here they become tool calls and results like all others: a script calls `shell` with `{"commands": ["ls"]}`.
+
+The tools of a namespace are called by their own name, and the item names the namespace beside it. Elsewhere such a tool
+has one name, `mcp__calc__add`, as other clients of MCP servers build it.
+
+Source: the item types of the provider's SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from soundstage.messages import ToolCall, ToolDefinition, ToolResult
+from soundstage.wire._sse import encode_json
+
+JOIN: Final = "__"
+
+
+class CallItem(NamedTuple):
+    """How a call of a built-in tool is written."""
+
+    kind: str  # the item's type
+    prefix: str  # of its id
+    holds: str = ""  # the field with the arguments; without one they are fields of the item
+    inner: Mapping[str, Any] = {}  # what stands beside the arguments
+    outer: Mapping[str, Any] = {}  # what stands beside that field
+    halves: bool = True  # whether an item can be incomplete
+
+
+CALLS: Final[dict[str, CallItem]] = {  # by the type of the tool
+    "shell": CallItem(
+        "shell_call", "sh", "action", {"timeout_ms": None, "max_output_length": None}, {"environment": None}
+    ),
+    "local_shell": CallItem("local_shell_call", "lsh", "action", {"type": "exec", "env": {}}),
+    "apply_patch": CallItem("apply_patch_call", "apc", "operation", halves=False),
+    "computer": CallItem("computer_call", "cu", "", {}, {"pending_safety_checks": []}),
+    "computer_use_preview": CallItem("computer_call", "cu", "action", {}, {"pending_safety_checks": []}),
+    "tool_search": CallItem("tool_search_call", "tsc", "arguments", {}, {"execution": "client"}),
+}
+_HEAD: Final = frozenset({"id", "type", "call_id", "status", "created_by", "caller"})
+
+
+class Called(NamedTuple):
+    """What kind of item a call is, and how that names the tool."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    tool: str = ""  # the type of a built-in tool
+
+
+def calls_of(tools: Sequence[ToolDefinition]) -> Callable[[str], Called]:
+    """How calls of the offered tools are written, by the name of the tool."""
+    known = {tool.name: _called(tool) for tool in tools}
+    return lambda name: known.get(name) or Called("function_call", name)
+
+
+def _called(tool: ToolDefinition) -> Called:
+    if tool.type in CALLS:
+        return Called(CALLS[tool.type].kind, tool.name, tool=tool.type)
+    kind = "custom_tool_call" if tool.type == "custom" else "function_call"
+    return Called(kind, tool.name.removeprefix(joined(tool.namespace, "")), tool.namespace)
+
+
+def joined(namespace: str, name: str) -> str:
+    """The one name of a tool in a namespace.
+
+    >>> joined("mcp__calc", "add"), joined("mcp__calc__", "add"), joined("", "add")
+    ('mcp__calc__add', 'mcp__calc__add', 'add')
+    """
+    return f"{namespace.removesuffix(JOIN)}{JOIN}{name}" if namespace else name
+
+
+def built_in_item(
+    tool: str, item_id: str, call_id: str, arguments: Mapping[str, Any], status: str
+) -> dict[str, Any]:
+    """The item for a call of a built-in tool.
+
+    Args:
+        tool: its type.
+        item_id: the item's id.
+        call_id: the call's id.
+        arguments: of the call.
+        status: of the item.
+    """
+    shape = CALLS[tool]
+    held: dict[str, Any] = {**shape.inner, **arguments}
+    shown = status if shape.halves or status != "incomplete" else "completed"
+    head = {"id": item_id, "type": shape.kind, "call_id": call_id, "status": shown, **shape.outer}
+    return {**head, shape.holds: held} if shape.holds else {**head, **held}
+
+
+def read_call(given: Mapping[str, Any]) -> ToolCall:
+    """The call in an item of a built-in tool. What the item says without being asked is left out."""
+    tool, shape = next((tool, shape) for tool, shape in CALLS.items() if shape.kind == given["type"])
+    held = given.get(shape.holds) if shape.holds else None
+    if shape.kind == "computer_call":
+        preview = isinstance(given.get("action"), dict)
+        tool, held = (
+            ("computer_use_preview", given["action"]) if preview else ("computer", _rest(given, shape))
+        )
+    arguments = held if isinstance(held, dict) else {}
+    kept = {name: value for name, value in arguments.items() if shape.inner.get(name, _HEAD) != value}
+    return ToolCall(id=str(given.get("call_id") or given.get("id") or ""), name=tool, arguments=kept)
+
+
+def _rest(given: Mapping[str, Any], shape: CallItem) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in _HEAD and name not in shape.outer}
+
+
+def read_output(given: Mapping[str, Any]) -> ToolResult:
+    """The result in an item that answers a call of a built-in tool."""
+    output = given.get("output")
+    call_id = str(given.get("call_id") or given.get("id") or "")
+    failed = given.get("status") in ("failed", "incomplete")
+    if isinstance(output, list):  # of a shell: what each command has written, and how it ended
+        pieces = [piece for piece in output if isinstance(piece, dict)]
+        texts = [str(piece.get(name)) for piece in pieces for name in ("stdout", "stderr") if piece.get(name)]
+        failed = failed or any(_has_failed(piece.get("outcome")) for piece in pieces)
+        return ToolResult(call_id=call_id, text="\n".join(texts), is_error=failed, extra=tuple(output))
+    if isinstance(output, str):
+        return ToolResult(call_id=call_id, text=output, is_error=failed)
+    rest = output if output is not None else given.get("tools")
+    text = (
+        encode_json(rest).decode()
+        if given.get("type") == "tool_search_output"
+        else str(given.get("status") or "")
+    )
+    return ToolResult(call_id=call_id, text=text, is_error=failed, extra=() if rest is None else (rest,))
+
+
+def _has_failed(outcome: Any) -> bool:
+    return isinstance(outcome, dict) and (
+        outcome.get("type") == "timeout" or outcome.get("exit_code", 0) != 0
+    )
