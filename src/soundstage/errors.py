@@ -4,6 +4,8 @@
     |-- ScriptError            the script or the test is wrong
     |   |-- ScriptLoadError      a script file was refused (every problem, with file and line)
     |   |-- MatchError           a condition could not be evaluated
+    |   |-- UnknownNameError     a rule names an agent, phase, tool or header that there is not; also a ValueError
+    |   |-- WrongTypeError       an argument is of another type; also a TypeError
     |   |-- NoMatchError         no rule answers a request (strict)
     |   |-- ReplayMismatchError  a tape does not fit the request
     |   `-- TapeError            a tape file is missing or broken
@@ -53,7 +55,9 @@ __all__ = [
     "ScriptLoadError",
     "SoundstageError",
     "TapeError",
+    "UnknownNameError",
     "WaitTimeout",
+    "WrongTypeError",
 ]
 
 
@@ -132,6 +136,14 @@ class ScriptLoadError(ScriptError):
 
 class MatchError(ScriptError):
     """Raised when a condition cannot be evaluated: a bad expression, a predicate that raises."""
+
+
+class UnknownNameError(ScriptError, ValueError):
+    """Raised when an agent, a phase, a tool or a header is named that there is not. Also a `ValueError`."""
+
+
+class WrongTypeError(ScriptError, TypeError):
+    """Raised when a test gives something of another type than is taken. Also a `TypeError`."""
 
 
 class NoMatchError(ScriptError):

@@ -62,7 +62,7 @@ ON_PURPOSE = [
 ]
 
 
-@pytest.mark.parametrize("rules", ON_PURPOSE, ids=str)
+@pytest.mark.parametrize("rules", ON_PURPOSE)
 def test_what_is_written_on_purpose_gives_no_alarm(rules):
     assert warned(*rules) == []
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from soundstage.errors import MatchError, ProviderError, ScriptError, ScriptLoadError
+from soundstage.errors import MatchError, ProviderError, ScriptError, ScriptLoadError, UnknownNameError
 from soundstage.messages import Usage, call
-from soundstage.models import AgentSpec, BlockSpec, ErrorSpec, Fault, Reply, Script, ScriptedModel, When
+from soundstage.models import (
+    AgentSpec,
+    BlockSpec,
+    ErrorSpec,
+    Fault,
+    Reply,
+    Script,
+    ScriptedModel,
+    When,
+    load_rules,
+)
 
 
 def test_text_fields_a_reply_and_a_tool_call_are_all_replies(ask):
@@ -188,3 +200,34 @@ def test_check_refuses_what_problems_only_names():
     assert [(it.rule.number, it.by.number) for it in script.shadowed()] == [(2, 1)]
     with pytest.raises(ScriptLoadError, match="rule 2 can never fire"):
         script.check()
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda script: script.add({"user": "a"}, Reply(text="x")),
+        lambda script: script.add(When(user="a"), "x"),
+        lambda script: script.add(When(user="a"), None),
+        lambda script: script.add(When(user="a"), Reply(text="x"), name=3),
+        lambda script: script.on(user="a").reply(3),
+        lambda script: script.queue(3),
+    ],
+)
+def test_what_is_of_another_type_is_a_type_error_too(add):
+    script = Script()
+    with pytest.raises(TypeError) as failed:
+        add(script)
+    assert isinstance(failed.value, ScriptError)
+    assert script.rules == []
+
+
+def test_a_bound_script_that_loads_an_unknown_name_keeps_what_it_had():
+    script = Script()
+    script.bind("the team", agents=["planner"])
+    script.check_names()
+    rules = {
+        "rules": [{"when": {"agent": "planner"}, "reply": "a"}, {"when": {"agent": "plan"}, "reply": "b"}]
+    }
+    with pytest.raises(UnknownNameError, match="did you mean 'planner'"):
+        load_rules(script, json.dumps(rules))
+    assert (script.rules, script.agents) == ([], [])

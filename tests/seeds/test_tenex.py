@@ -147,7 +147,7 @@ def test_all_conditions_of_a_trigger_have_to_hold():
         "user": "/buy milk/",
         "agent": "test-pm",
         "iteration": 3,
-        "previous_agent": "reviewer",
+        "previous_agent": "executor",
         "contains": "/performance/",
     }
 

@@ -38,7 +38,7 @@ def check_end(
     Raises:
         ExpectationError: naming the hosts that the app tried to reach, or the work that was cut off.
         ScriptError: with the nearest rules of a request that none answered, or the mistake of a rule, even if the
-            app swallowed the error; or naming the rules that were never used.
+            app swallowed the error; or naming the rules that were never used, and why, if they name what there is not.
     """
     if not allow_egress:
         check_egress(journal, after)
@@ -49,6 +49,7 @@ def check_end(
         _check_unfinished(journal, after, cut)
     unused = scripted.unused() if scripted.script.strict else []
     if unused:
+        scripted.script.check_names(only=unused)
         raise ScriptError(
             f"{len(unused)} rule(s) of a strict script were never used",
             expected="every rule serves a request",

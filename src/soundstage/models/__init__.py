@@ -15,7 +15,7 @@ from soundstage.models._replay import Mismatch, ReplayModel
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault, Reply
 from soundstage.models._rule import AgentSpec, Rule
 from soundstage.models._script import Script, check_script, load_rules, load_script, script_schema
-from soundstage.models._scripted import ScriptedModel, Served
+from soundstage.models._scripted import ScriptedModel, Served, script_of
 from soundstage.models._source import SourceField, SourceNode, SourceReport, read_source, wrap_source
 from soundstage.models._tape import RecordedExchange, RecordedFailure, Tape, TimedChunk
 from soundstage.models._words import in_words
@@ -59,6 +59,7 @@ __all__ = [
     "load_rules",
     "load_script",
     "read_source",
+    "script_of",
     "script_schema",
     "working_on",
     "wrap_source",

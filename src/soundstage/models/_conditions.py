@@ -175,19 +175,19 @@ def _text(spec: Any) -> Matcher:
 
 def _on_text(condition: Matcher) -> Matcher:
     """Refuse what no text can ever equal. `{equals: null}` is a text that is missing."""
-    for part in _leaves(condition):
+    for part in leaves(condition):
         if isinstance(part, Equals) and not isinstance(part.value, str | None):
             raise MatchError("a text is expected here", seen=part.describe(), hint="write it in quotes")
     return condition
 
 
-def _leaves(condition: Matcher) -> Iterator[Matcher]:
+def leaves(condition: Matcher) -> Iterator[Matcher]:
     """The conditions that a combined one is made of."""
     if isinstance(condition, AnyOf | AllOf):
         for part in condition.parts:
-            yield from _leaves(part)
+            yield from leaves(part)
     elif isinstance(condition, Not):
-        yield from _leaves(condition.part)
+        yield from leaves(condition.part)
     else:
         yield condition
 
@@ -216,7 +216,7 @@ def _tools(spec: Any) -> Matcher:
 
 def _number(spec: Any) -> Matcher:
     found = matcher(spec)
-    for part in _leaves(found):
+    for part in leaves(found):
         if isinstance(part, Contains | Regex):
             raise MatchError(
                 "a number is expected here", seen=part.describe(), hint="write it without quotes"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from soundstage.clock import IdSource
-from soundstage.errors import ProviderError, ScriptError
+from soundstage.errors import ProviderError, ScriptError, WrongTypeError
 from soundstage.messages import (
     FinishReason,
     ModelChunk,
@@ -264,7 +264,8 @@ def as_reply(value: Any = None, /, **fields: Any) -> Reply:
         fields: fields of `Reply`.
 
     Raises:
-        ScriptError: if it is none of these.
+        ScriptError: if a field is wrong.
+        WrongTypeError: if it is none of these.
     """
     if isinstance(value, Reply) and not fields:
         return value
@@ -310,7 +311,7 @@ def _fields_of(value: Any) -> dict[str, Any]:
         }
     if isinstance(value, Mapping):
         return dict(value)
-    raise ScriptError("this is not a reply", expected=_WANTED, seen=in_words(value))
+    raise WrongTypeError("this is not a reply", expected=_WANTED, seen=in_words(value))
 
 
 def _error_of(error: Exception) -> ErrorSpec:

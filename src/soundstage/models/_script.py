@@ -5,21 +5,29 @@ A script is an ordered list of rules, written in Python or read from a file; bot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Unpack
 
-from soundstage.errors import MatchError, Problem, ScriptError, ScriptLoadError
+from soundstage.errors import (
+    MatchError,
+    Problem,
+    ScriptError,
+    ScriptLoadError,
+    UnknownNameError,
+    WrongTypeError,
+)
 from soundstage.messages import ModelRequest, ToolCall
 from soundstage.models._conditions import TextCondition, When, compile_conditions
 from soundstage.models._file import load_python, parse_data, parse_file, parse_text
+from soundstage.models._known import Known
 from soundstage.models._lint import PAIRWISE, Shadowed, shadowed
 from soundstage.models._overlap import overlapping
-from soundstage.models._parsed import ParsedScript
+from soundstage.models._parsed import ParsedRule, ParsedScript
 from soundstage.models._reply import Reply, as_reply
 from soundstage.models._rule import AgentSpec, Answer, Rule, in_order, phase_matcher
 from soundstage.models._typing import Conditions, ReplyFields
-from soundstage.models._words import nearest_hint
+from soundstage.models._words import in_words, nearest_hint
 
 Body = (
     str
@@ -109,6 +117,10 @@ class Script:
         self.rules: list[Rule] = []
         self.agents: list[AgentSpec] = []
         self.default: Reply = NOTHING
+        self._known = Known()
+        self._held = (
+            -1
+        )  # the version whose names have been checked; later rules are checked when they are added
         self.version = 0  # grows with every change, so that a model knows when to look again
 
     @classmethod
@@ -155,17 +167,15 @@ class Script:
         """Add what was parsed, and return how many rules that were."""
         if parsed.problems:
             raise ScriptLoadError(parsed.problems)
-        for agent in parsed.agents:
-            self._add_agent(agent)
-        for rule in parsed.rules:
-            self.add(
-                rule.when,
-                rule.reply,
-                priority=rule.priority,
-                times=rule.times,
-                name=rule.name,
-                where=rule.where,
-            )
+        agents, rules = [*self.agents], [*self.rules]
+        try:
+            for agent in parsed.agents:
+                self._add_agent(agent)
+            for when, reply, *options in parsed.rules:
+                self.add(when, reply, **dict(zip(ParsedRule._fields[2:], options, strict=True)))  # type: ignore[arg-type]
+        except UnknownNameError:
+            self.agents, self.rules = agents, rules
+            raise
         self.default = parsed.default if parsed.default is not None else self.default
         self.strict = self.strict if parsed.strict is None else parsed.strict
         self.name = self.name or parsed.name
@@ -221,7 +231,10 @@ class Script:
 
         Raises:
             ScriptError: for a bad expression, or a `times` or `priority` that is no such number.
+            WrongTypeError: if `when` is no `When`, `reply` neither a `Reply` nor a function, or a name no text.
+            UnknownNameError: if the script is bound to a team, and the rule names what that does not have.
         """
+        _check_types(when=(when, When), reply=(reply, Reply), name=(name, str), where=(where, str))
         conditions = compile_conditions(when)
         if times is not None and (type(times) is not int or times < 1):
             raise ScriptError("a rule serves at least once", seen=f"times={times!r}")
@@ -236,9 +249,55 @@ class Script:
             name=name,
             where=where,
         )
+        if self._held >= 0:
+            self._known.check([*self.rules, rule], self.agents, only=[rule])
         self.rules.append(rule)
         self.version += 1
         return rule
+
+    def bind(
+        self,
+        owner: str,
+        *,
+        agents: Iterable[str] | None = None,
+        phases: Iterable[str] | None = None,
+        tools: Iterable[str] | None = None,
+        headers: Iterable[str] | None = None,
+    ) -> None:
+        """Take up the names that there are, for `check_names`. Teams and stages do both by themselves.
+
+        Args:
+            owner: who knows them, for messages.
+            agents: who asks the model; None: that is not known, and rules may name anybody. So with the others.
+            phases: the phases of conversations.
+            tools: the tools on offer.
+            headers: the headers of requests.
+
+        Example:
+            >>> script = Script()
+            >>> script.bind("the team", agents=["planner", "executor"])
+            >>> script.check_names()
+            >>> script.on(agent="excutor").reply("done")
+            Traceback (most recent call last):
+            soundstage.errors.UnknownNameError: ...
+        """
+        self._known.add(owner, {"agent": agents, "phase": phases, "tool": tools, "header": headers})
+        self._held = min(self._held, 0)
+
+    def check_names(self, *, only: Collection[Rule] | None = None) -> None:
+        """Refuse rules that name agents, phases, tools or headers that there are not, now and when they are added.
+
+        Args:
+            only: look at these rules, and only now.
+
+        Raises:
+            UnknownNameError: naming the rule, what there is, and the nearest name.
+        """
+        if only is not None:
+            self._known.check(self.rules, self.agents, only=only)
+        elif self._held != self.version:
+            self._known.check(self.rules, self.agents)
+            self._held = self.version
 
     def agent(self, name: str, *, router: bool = False, phase: str = "", **conditions: TextCondition) -> None:
         """Say how an agent is recognised: `script.agent("executor", system="/you are the executor/i")`.
@@ -293,6 +352,20 @@ class Script:
         found = [problem for problem in self.problems() if not problem.warning]
         if found:
             raise ScriptLoadError(found)
+
+
+def _check_types(**given: tuple[Any, type]) -> None:
+    for name, (value, kind) in given.items():
+        if not isinstance(value, kind) and not (kind is Reply and callable(value)):
+            raise WrongTypeError(
+                f"`{name}` is of another type",
+                expected=_EXPECTED.get(name, "a text"),
+                seen=in_words(value),
+                hint="script.on(user=...).reply(...) takes conditions and replies as they are written",
+            )
+
+
+_EXPECTED: Final = {"when": "a When", "reply": "a Reply, or a function of the request"}
 
 
 def _when(conditions: Mapping[str, Any]) -> When:

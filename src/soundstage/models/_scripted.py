@@ -262,6 +262,13 @@ class ScriptedModel:
         return made
 
 
+def script_of(model: object) -> Script | None:
+    """The script of the scripted model behind these wrappers, if there is one."""
+    while model is not None and not isinstance(model, ScriptedModel):
+        model = getattr(model, "inner", None)
+    return model.script if model is not None else None
+
+
 class _Playing(Stream):
     """The stream of one answer, which is chosen when it begins. One model in two classes."""
 

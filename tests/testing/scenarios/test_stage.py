@@ -87,7 +87,7 @@ def test_a_strict_script_with_a_rule_that_was_not_used_fails_the_run():
         return await stage.run(stage.create("hello"))
 
     script = Script(strict=True)
-    script.on(agent="nobody").reply("never")
+    script.on(agent="test-pm").reply("never")
     with pytest.raises(ScriptError, match="never used"):
         on_stage(body, script=script)
 

@@ -39,7 +39,7 @@ from soundstage.messages import (
     tool,
     user,
 )
-from soundstage.models import JournaledModel, Model, Wrapper, complete, working_on
+from soundstage.models import JournaledModel, Model, Wrapper, complete, script_of, working_on
 
 CONTINUE: Final = "Your answer was cut off. Continue exactly where it stopped, without repeating anything."
 _OVER_MAXIMUM: Final = 3  # a task may ask for this many times the agent's maximum
@@ -124,6 +124,9 @@ class AgentLoop:
         self.assemble = assemble
         self.trim = trim
         self.limit_name = limit_name
+        if (script := script_of(self.model)) is not None:
+            tools = [name for agent in agents.values() for name in agent.tools]
+            script.bind("the registry", agents=agents, tools=tools)
         self._at_work: list[_Work] = []
 
     async def run(self, task: AgentTask) -> AgentOutcome:

@@ -14,7 +14,7 @@ import msgspec
 
 from soundstage.agents.runtime import AgentOutcome
 from soundstage.agents.teams._errors import UnknownPhaseError
-from soundstage.errors import ScriptError
+from soundstage.errors import UnknownNameError
 from soundstage.match import preview
 from soundstage.messages import Message, Part, Text, ToolCall, ToolResult, reminder, user
 
@@ -36,7 +36,7 @@ class Phases(msgspec.Struct, frozen=True):
     """The phases that a conversation can be in, and the one in which it begins.
 
     Raises:
-        ScriptError: if it begins in a phase that it does not have.
+        UnknownNameError: if it begins in a phase that it does not have; also a `ValueError`.
     """
 
     names: tuple[str, ...] = PHASES
@@ -44,7 +44,7 @@ class Phases(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.start not in self.names:
-            raise ScriptError(
+            raise UnknownNameError(
                 f"conversations cannot begin in the phase {self.start!r}",
                 expected="one of " + (", ".join(self.names) or "at least one phase"),
                 hint="Phases((...), start=...)",

@@ -21,6 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentTask, RunsAgents
+from soundstage.agents.teams._bind import bind_script
 from soundstage.agents.teams._errors import EmptyMessageError, PlanError, PlanProblem, RoutingError
 from soundstage.agents.teams._events import GateJudged, PlanDecided, PlanMade, TaskSkipped
 from soundstage.agents.teams._gates import GateRule
@@ -113,6 +114,7 @@ class PlanOrchestrator:
         self.max_fixes = max_fixes
         self._ids = ids if ids is not None else IdSource()
         self._pending: Draft | None = None
+        self._script = bind_script(runner, (orchestrator, *self.slugs))
 
     @property
     def pending(self) -> Draft | None:
@@ -124,6 +126,7 @@ class PlanOrchestrator:
 
         Raises:
             EmptyMessageError: for an empty request.
+            UnknownNameError: if a rule of the script names an agent or a tool that the team does not have.
             RoutingError: if the orchestrator fails.
             PlanError: if the plan cannot be carried out; nothing has been run then.
         """
@@ -135,6 +138,7 @@ class PlanOrchestrator:
 
         Raises:
             EmptyMessageError: for an empty request.
+            UnknownNameError: if a rule of the script names an agent or a tool that the team does not have.
             RoutingError: if the orchestrator fails.
             PlanError: if the plan cannot be carried out.
         """
@@ -199,6 +203,8 @@ class PlanOrchestrator:
     async def _draft(self, request: str) -> Draft:
         if not request.strip():
             raise EmptyMessageError("an empty request cannot be planned", expected="what is to be done")
+        if self._script is not None:
+            self._script.check_names()
         conversation = self._ids.draw("plan_", 12)
         self._note(MessageReceived(text=request, channel=conversation, sender="user"))
         task = AgentTask(

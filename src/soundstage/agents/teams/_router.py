@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentTask, RunsAgents
+from soundstage.agents.teams._bind import bind_script
 from soundstage.agents.teams._conversation import Turn, history_for, turn_of
 from soundstage.agents.teams._coordinator import SOURCE, ConversationCoordinator
 from soundstage.agents.teams._errors import AgentNotFoundError, RoutingError
@@ -35,6 +36,13 @@ from soundstage.models import working_on
 
 ORCHESTRATOR: Final = "orchestrator"
 MAX_ITERATIONS: Final = 20
+EVERY_ROUND: Final = (
+    "a rule on the user's words holds in every round: give the orchestrator's rules iteration=1, 2, ..."
+)
+FOR_ALL: Final = (
+    "everybody in a team hears the user, the orchestrator first: say who is meant, agent='executor', and give the "
+    "orchestrator rules of its own"
+)
 
 OnAgent = Callable[[str, str], Any]
 
@@ -84,6 +92,7 @@ class TurnRouter:
         self.verifiers = frozenset(verifiers)
         self._check()
         self._busy: set[str] = set()
+        self._script = bind_script(runner, (orchestrator, *self.slugs), phases=coordinator.phases.names)
 
     def _check(self) -> None:
         if not self.agents:
@@ -94,6 +103,11 @@ class TurnRouter:
                 "a verifier is not in the team", expected=", ".join(self.slugs), seen=", ".join(strangers)
             )
         _check_rounds(self.max_iterations)
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a script answers the agents."""
+        return self._script is not None
 
     @property
     def journal(self) -> Journal:
@@ -127,12 +141,15 @@ class TurnRouter:
             AgentNotFoundError: if it names an agent whom the team does not have, twice.
             UnknownPhaseError: if it names a phase that there is not.
             InvalidStateError: if the conversation is being run already.
+            UnknownNameError: if a rule of the script names an agent, phase or tool that the team does not have.
             ScriptError: for less than one round.
 
         What a callback raises comes out of here. The journal keeps what has happened, and why it ended.
         """
         rounds = self.max_iterations if max_iterations is None else max_iterations
         _check_rounds(rounds)
+        if self._script is not None:
+            self._script.check_names()
         flow = _Flow(self, conversation, rounds, on_agent_execution, on_phase_transition)
         with self._alone(conversation), _restored():
             if message:
@@ -143,7 +160,7 @@ class TurnRouter:
                 aborted = isinstance(error, asyncio.CancelledError)
                 flow.end("aborted" if aborted else "error", f"{type(error).__name__}: {error}")
                 raise
-            return flow.end(reason)
+            return flow.end(reason, flow.advice(reason))
 
     @contextmanager
     def _alone(self, conversation: str) -> Iterator[None]:
@@ -192,6 +209,7 @@ class _Flow:
         self._on_phase = on_phase
         self._cause: int | None = None  # position of the event that the next request is due to
         self._iterations = 0
+        self._decisions: set[Routing] = set()
 
     async def run(self) -> str:
         """Rounds until one of them ends the run; returns the reason."""
@@ -208,6 +226,13 @@ class _Flow:
             if routing.ends:
                 return "end"
         return "max_iterations"
+
+    def advice(self, reason: str) -> str:
+        """Why all rounds were used up, if every one was decided the same: that is rarely meant."""
+        if reason != "max_iterations" or self._iterations < 2 or len(self._decisions) > 1:
+            return ""
+        told = f"the orchestrator decided the same in all {self._iterations} rounds"
+        return f"{told}; {EVERY_ROUND}" if self._router.scripted else told
 
     def end(self, reason: str, detail: str = "") -> FlowEnded:
         """Write down why it ended."""
@@ -235,7 +260,7 @@ class _Flow:
                 raise RoutingError(
                     "the orchestrator failed", raw=outcome.output, seen=outcome.error or outcome.reason
                 )
-            routing = parse_routing(outcome.output)
+            routing = self._read(outcome.output)
             try:
                 routing = resolve(routing, self._router.slugs)
             except AgentNotFoundError as error:
@@ -244,8 +269,17 @@ class _Flow:
                 self._correct(error)
                 continue
             await self._routed(routing, iteration)
+            self._decisions.add(routing)
             return routing
         raise AssertionError("the second attempt returns or raises")
+
+    def _read(self, text: str) -> Routing:
+        try:
+            return parse_routing(text)
+        except RoutingError as error:
+            if self._router.scripted:
+                error.add_note(f"  in a script: {FOR_ALL}")
+            raise
 
     def _correct(self, error: AgentNotFoundError) -> None:
         """Tell the orchestrator which agents there are."""

@@ -53,6 +53,8 @@ class TeamStage:
 
     Raises:
         UnknownScenarioError: for the name of a scenario that there is not.
+        UnknownNameError: at the beginning of the block, and where a rule is added in it, if a rule names an agent, a
+            phase, a tool or a header that the stage does not have.
         ScriptError: if two scenarios give one slug to different agents.
     """
 
@@ -92,8 +94,10 @@ class TeamStage:
             await self._host.__aenter__()
             self.coordinator = ConversationCoordinator(self.journal, phases=self.phases, ids=self._host.ids)
             self.router = self._router()
-        except BaseException:
-            self._folder.close()
+            self.script.bind("the stage", headers=())  # in process, requests have none
+            self.script.check_names()
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
             raise
         return self
 
