@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from soundstage.errors import ExpectationError, MatchError, NoMatchError, ScriptError
 from soundstage.host._work import Cut, describe_cut, dropped
 from soundstage.journal import (
@@ -77,6 +80,17 @@ def mistake_of_script(journal: Journal, scripted: ScriptedModel, after: int = 0)
     return error
 
 
+_PROVIDER: Final = re.compile(r"(^|\.)(openai|anthropic|googleapis)\.com:")
+_TO_US: Final = (
+    "let the app ask the script: use the fixture `model_server` (`with_server()` on a builder), and make the client "
+    "while the test runs and without an address of its own: one that was made before keeps the provider's"
+)
+_ELSEWHERE: Final = (
+    "turn the call off in the app; let it try: allow_egress() on the builder, egress='allow' on the mark; "
+    "or let it through: allow_hosts(...), hosts=[...]"
+)
+
+
 def check_egress(journal: Journal, after: int = 0) -> None:
     """Check that nothing tried to leave after a position in the journal.
 
@@ -89,8 +103,7 @@ def check_egress(journal: Journal, after: int = 0) -> None:
             "the app tried to leave the closed set",
             expected="no host but those of this run",
             seen=", ".join(tried),
-            hint="turn the call off in the app; let it try: allow_egress() on the builder, egress='allow' on the mark; "
-            "or let it through: allow_hosts(...), hosts=[...]",
+            hint=_TO_US if any(_PROVIDER.search(one) for one in tried) else _ELSEWHERE,
         )
 
 

@@ -283,10 +283,12 @@ def as_reply(value: Any = None, /, **fields: Any) -> Reply:
     try:
         return msgspec.convert(_with_specs(data), Reply)
     except msgspec.ValidationError as error:
-        raise ScriptError("this is not a reply", expected=_WANTED, seen=str(error)) from None
+        hint = _CALLS if ".tool_calls" in str(error) else ""
+        raise ScriptError("this is not a reply", expected=_WANTED, seen=str(error), hint=hint) from None
 
 
 _WANTED: Final = "text, a tool call, a Reply, or the fields of one"
+_CALLS: Final = "write tool_calls=[{'name': 'search', 'arguments': {'text': 'tea'}}]; `raw` takes a text"
 
 
 def _fields_of(value: Any) -> dict[str, Any]:

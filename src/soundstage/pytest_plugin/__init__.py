@@ -108,15 +108,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-    """Run asynchronous tests that use a stage, and check the stage after the body has passed."""
+    """Run asynchronous tests that use a stage; when the body has passed, check that and that nothing was forgotten."""
     stage = pyfuncitem.stash.get(STAGE, None)
-    if stage is None:
+    if stage is None and "soundstage.host" not in sys.modules:
         return (yield)
+    from soundstage.pytest_plugin._awaited import every_call_awaited
+
+    if stage is None:
+        with every_call_awaited():
+            return (yield)
     stage.take_over(pyfuncitem)
     try:
-        result = yield
+        with every_call_awaited():
+            result = yield
     except BaseException as error:
-        stage.note_egress(error)
+        stage.note_causes(error)
         raise
     stage.check()
     return result
@@ -202,8 +208,10 @@ def journal(stage: Stage) -> Journal:
 
 @pytest.fixture
 def trace(stage: Stage) -> Callable[[], Trace]:
-    """A function that gives the trace of what has happened so far."""
-    return stage.trace
+    """A function that gives the trace of what has happened so far: `trace()`."""
+    from soundstage.pytest_plugin._stage import TraceSoFar
+
+    return TraceSoFar(stage)
 
 
 @pytest.fixture

@@ -118,6 +118,7 @@ class Stage:
         self.closed = ClosedSet(self.journal, egress=options.egress, hosts=options.hosts)
         self._server: ModelServer | None = None
         self._asks = False
+        self._within_reach = False  # whether an app could ask the script
         self._silences = silences_asserted()
         self._checked = len(self.journal)
         self._workspace: Workspace | None = None
@@ -153,6 +154,7 @@ class Stage:
     @property
     def model(self) -> Model:
         """The scripted model in process, journaled."""
+        self._within_reach = True
         return JournaledModel(self.scripted, self.journal, identify=self.scripted.identify)
 
     def trace(self) -> Trace:
@@ -170,7 +172,7 @@ class Stage:
         self._asks = self._asks or asked_for
         if self._server is None:
             made = ModelServer(self.scripted, self.journal, ids=self.ids, clock=self.journal.clock)
-            self._server = made
+            self._server, self._within_reach = made, True
             self._start_in_thread(made)
             self.closed.put(made.stand_ins(os.environ))
         return self._server
@@ -372,18 +374,29 @@ class Stage:
         """What must hold after the body has passed; see `soundstage.host.check_end`."""
         self.closed.look()
         self._checked = len(self.journal)
-        check_end(
-            self.journal,
-            self.scripted,
-            allow_egress=self.options.egress == "allow",
-            allow_unfinished=self.options.unfinished == "allow",
-            cut=self._cut,
-        )
+        try:
+            check_end(
+                self.journal,
+                self.scripted,
+                allow_egress=self.options.egress == "allow",
+                allow_unfinished=self.options.unfinished == "allow",
+                cut=self._cut,
+            )
+        except ScriptError as error:
+            self._note_out_of_reach(error)
+            raise
         if self._asks and self.script.strict and silences_asserted() == self._silences:
             check_asked(self.journal)
 
-    def note_egress(self, error: BaseException) -> None:
-        """Say on the error that the body has raised, which it may have led to, what tried to leave."""
+    def _note_out_of_reach(self, error: BaseException) -> None:
+        if self.script.rules and not self._within_reach:
+            error.add_note(
+                "no app could ask this test's script: with an SDK in this process, use the fixture `model_server`"
+            )
+
+    def note_causes(self, error: BaseException) -> None:
+        """Say on the body's error what may have led to it: a script out of reach, or what tried to leave."""
+        self._note_out_of_reach(error)
         self.closed.look()
         self._checked = len(self.journal)
         if self.options.egress == "allow":
@@ -405,6 +418,20 @@ class Stage:
                 check_egress(self.journal, self._checked)
         finally:
             self.journal.close()
+
+
+class TraceSoFar:
+    """The function `trace` of a test; it says so to whoever takes it for the trace."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def __call__(self) -> Trace:
+        """The trace of what has happened so far."""
+        return self._stage.trace()
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"`trace` is a function, not a trace: write trace() (seen: trace.{name})")
 
 
 class _Run(Daemon):
