@@ -55,6 +55,7 @@ FULL: Final = {
         r"test_docs\.py::test_the_examples_of_a_document",
         r"worlds/projects/test_create\.py::test_the_tests_of_a_new_project",
         "worlds/mcp/test_(recording|process|faults).py",
+        "wings/test_mailbox.py",
     ),
 }
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from soundstage.errors import ExpectationError, SoundstageError
+from soundstage.wings import load_target, wings
 
 if TYPE_CHECKING:
     from soundstage.drivers import Isolation
@@ -291,9 +292,21 @@ def _stop(error: SoundstageError) -> NoReturn:
     sys.exit(FAILED if isinstance(error, ExpectationError) else BAD_INPUT)
 
 
+def _add_wings() -> None:
+    """The commands that wings bring: `soundstage <command>`, in `--help` as our own."""
+    for wing in wings():
+        for name, target in wing.commands.items():
+            command = load_target(target)
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name)
+            else:
+                app.command(name)(command)
+
+
 def main() -> None:
     """The console script."""
     try:
+        _add_wings()
         app()
     except SoundstageError as error:
         _stop(error)

@@ -24,12 +24,13 @@ from soundstage.journal import (
     encode_record,
     event_types,
 )
-from soundstage.journal._homes import HOMES
+from soundstage.wings import wings
 
 fixed = settings(deadline=None, derandomize=True)  # the same examples in every run
 
-for home in sorted(set(HOMES.values())):  # not only those that another test happens to have loaded
-    importlib.import_module(home)
+for wing in wings():  # not only those that another test happens to have loaded
+    for module in wing.events:
+        importlib.import_module(module)
 BUILT_IN = [cls for cls in event_types().values() if cls.__module__.startswith("soundstage.")]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import soundstage
-from soundstage.journal import UnknownEvent, decode_record, encode_record
-from soundstage.journal._homes import HOMES, load_home
+from soundstage.journal import UnknownEvent, decode_record, encode_record, event_types
+from soundstage.journal._homes import load_home
+from soundstage.wings import Wing, wings
 
 SOURCE = Path(soundstage.__file__).parent
 JOURNAL = SOURCE / "journal"
@@ -54,10 +55,12 @@ def classes_of_events() -> dict[str, str]:
             return found
 
 
-def test_every_event_class_of_a_package_has_its_home_in_the_table():
+def test_every_event_class_outside_of_the_core_is_in_a_module_that_a_wing_names():
     found = classes_of_events()
+    named = {module for wing in wings() for module in wing.events}
     assert len(found) >= 25
-    assert found == HOMES, "add new event classes to soundstage/journal/_homes.py"
+    strange = {name: module for name, module in found.items() if module not in named}
+    assert not strange, "name these modules as `events` of a wing, in soundstage/wings.py"
 
 
 def test_a_reader_of_a_file_knows_the_entries_of_apps_and_the_events_of_discord_without_importing_them():
@@ -95,17 +98,36 @@ def test_an_event_that_was_read_by_its_home_is_written_as_it_was():
     }
 
 
-def test_a_home_whose_extra_is_not_installed_leaves_the_event_unknown(monkeypatch):
-    def missing(name):
-        raise ModuleNotFoundError("No module named 'tea'", name="tea")
+@pytest.fixture
+def tea(monkeypatch, tmp_path):
+    """A function that installs a wing `tea` whose events are in a module with the given text; gives its name."""
 
-    monkeypatch.setitem(HOMES, "TeaPoured", "soundstage.worlds.tea")
-    monkeypatch.setattr("importlib.import_module", missing)
-    assert load_home("TeaPoured") is False
+    def install(text: str | None) -> str:
+        name = f"tea_{tmp_path.name.replace('-', '_')}"
+        if text is not None:
+            (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.syspath_prepend(tmp_path)
+        wing = Wing(name="tea", events=(name,))
+        monkeypatch.setattr("soundstage.journal._homes.wings", lambda: (*wings(), wing))
+        monkeypatch.setattr("soundstage.journal._homes._tried", set())
+        return name
+
+    return install
+
+
+def test_the_events_of_any_wing_are_read_and_its_module_is_imported_once_at_most(tea):
+    name = tea("from soundstage.journal import Event\n\n\nclass TeaServed(Event):\n    cups: int\n")
+    event = decode_record(line("TeaServed", cups=2)).event
+    assert (type(event).__name__, type(event).__module__, event.cups) == ("TeaServed", name, 2)
+
+
+def test_a_wing_whose_extra_is_not_installed_leaves_its_events_unknown(tea):
+    tea("import a_library_that_nobody_has_installed\n")
+    assert load_home("TeaPoured", event_types) is False
     assert isinstance(decode_record(line("TeaPoured")).event, UnknownEvent)
 
 
-def test_a_home_that_is_not_there_is_a_mistake_of_ours(monkeypatch):
-    monkeypatch.setitem(HOMES, "TeaPoured", "soundstage.worlds.tea_world")
-    with pytest.raises(ModuleNotFoundError, match="tea_world"):
-        load_home("TeaPoured")
+def test_a_module_of_events_that_is_not_there_is_a_mistake_of_the_wing(tea):
+    name = tea(None)
+    with pytest.raises(ModuleNotFoundError, match=name):
+        load_home("TeaPoured", event_types)

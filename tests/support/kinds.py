@@ -123,13 +123,13 @@ async def _on_discord(host: Host) -> None:
 
 
 def _relay(builder: HostBuilder) -> HostBuilder:
-    from soundstage.worlds.nostr import NostrRelay
+    from soundstage.nostr import NostrRelay
 
-    return builder.with_daemon(lambda host: NostrRelay(host.journal, ids=host.ids))
+    return builder.add(NostrRelay)
 
 
 async def _publish(host: Host) -> None:
-    from soundstage.worlds.nostr import NostrRelay
+    from soundstage.nostr import NostrRelay
 
     relay = host.get(NostrRelay)
     client = Command([sys.executable, "-c", NOSTR_CLIENT], host.journal, environment=relay.environment())
@@ -147,7 +147,7 @@ async def _publish(host: Host) -> None:
 def _receiver(builder: HostBuilder) -> HostBuilder:
     from soundstage.otel import OtlpReceiver
 
-    return builder.with_daemon(lambda host: OtlpReceiver(host.journal))
+    return builder.add(OtlpReceiver)
 
 
 async def _export(host: Host) -> None:

@@ -7,6 +7,7 @@ from soundstage.host._ending import Ending, failures_of
 from soundstage.host._frames import errors_of, hide_frames, is_ours
 from soundstage.host._host import Host, watched_runs
 from soundstage.host._llm import ModelSide
+from soundstage.host._parts import Setup, World, check_options, make_world
 from soundstage.host._serve import ServeOptions, serve
 from soundstage.host._work import Cut, finish_work, inputs_of
 
@@ -19,10 +20,13 @@ __all__ = [
     "HostBuilder",
     "ModelSide",
     "ServeOptions",
+    "Setup",
+    "World",
     "app_daemon",
     "check_asked",
     "check_egress",
     "check_end",
+    "check_options",
     "errors_of",
     "failures_of",
     "finish_work",
@@ -30,6 +34,7 @@ __all__ = [
     "inputs_of",
     "is_ours",
     "list_rules",
+    "make_world",
     "mistake_of_script",
     "serve",
     "watched_runs",

@@ -20,7 +20,7 @@ from soundstage.errors import InvalidStateError
 from soundstage.guard import real_environment
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._host import Host, Settings
-from soundstage.host._parts import check_part
+from soundstage.host._parts import P, World, check_options, check_part, make_world
 from soundstage.host._program import make_program
 from soundstage.host._server import ServerOfRun
 from soundstage.journal import Journal, Redactor
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from soundstage.agents import AppBuilder
 
 T = TypeVar("T")
+D = TypeVar("D", bound=Daemon)
 
 
 class HostBuilder:
@@ -93,6 +94,29 @@ class HostBuilder:
 
     def _make_console(self, host: Host) -> Console:
         return Console(host.journal, **self._within())
+
+    def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> Self:
+        """A world of any wing: `HostBuilder().add(NostrRelay, auth_to_publish=True)`, then `host.get(NostrRelay)`.
+
+        Worlds start in the order in which they are named, and programs of this run are pointed at them. The run is on
+        the machine's time if the world says that it needs it (`real_time`).
+
+        Args:
+            world: its class. It gets the journal, and the run's `ids` and `within` if it takes them.
+            *args: what it takes besides the journal.
+            **options: its options.
+
+        Raises:
+            TypeError: if it does not take one of the options.
+        """
+        check_options(world, args, options)
+        self._real = self._real or bool(getattr(world, "real_time", False))
+
+        def make(host: Host) -> Daemon:
+            within = self._settings.wait_within
+            return make_world(world, host.journal, args, options, ids=host.ids, within=within)
+
+        return self.with_daemon(make)
 
     def with_virtual_discord(self, **options: Any) -> Self:
         """A Discord in process, for apps that speak to a `DiscordGateway`; options of `VirtualDiscordGateway`."""

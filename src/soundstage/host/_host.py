@@ -167,16 +167,21 @@ class Host:
         """The model on a port."""
         return self.get(ModelServer)
 
-    def get(self, kind: type[D]) -> D:
+    def get(self, kind: type[D], name: str | None = None) -> D:
         """The daemon of a class.
+
+        Args:
+            kind: its class.
+            name: its name, if there may be several of that class; the first, unless given.
 
         Raises:
             InvalidStateError: if the builder was not told to make one.
         """
         for daemon in self.daemons:
-            if isinstance(daemon, kind):
+            if isinstance(daemon, kind) and name in (None, daemon.name):
                 return daemon
-        raise self._without(kind.__name__, MAKERS.get(kind.__name__, "with_daemon(...)"))
+        what = kind.__name__ if name is None else f"{kind.__name__} called {name!r}"
+        raise self._without(what, MAKERS.get(kind.__name__, f"add({kind.__name__})"))
 
     def _without(self, what: str, maker: str) -> InvalidStateError:
         return InvalidStateError(

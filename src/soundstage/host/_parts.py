@@ -2,11 +2,91 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
+from soundstage.clock import IdSource
+from soundstage.journal import Journal
+from soundstage.lifecycle import Daemon
 from soundstage.match import preview
+from soundstage.models import Script
 
 T = TypeVar("T")
+D = TypeVar("D", bound=Daemon)
+P = ParamSpec("P")
+
+World = Callable[Concatenate[Journal, P], D]
+"""The class of a world, or a function that makes one: it takes the journal of the run, and options.
+
+Parameters called `ids` (a source of ids) and `within` (seconds that its waits take, unless they are told otherwise) get
+those of the run, unless the caller gives them.
+"""
+_OF_RUN: Final = object()  # in the place of what the run gives
+
+
+class Setup(Protocol):
+    """The set-up of one test, which fixtures of wings extend: the fixture `stage`.
+
+    Example:
+        ::
+
+            @pytest.fixture
+            def mailbox(stage: Setup) -> Mailbox:
+                return stage.add(Mailbox)
+    """
+
+    @property
+    def journal(self) -> Journal:
+        """Everything that happens in this test."""
+
+    @property
+    def script(self) -> Script:
+        """The model's script."""
+
+    def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+        """A world of this test; it starts when the body begins, and programs are pointed at it."""
+
+    def add_server(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+        """Like `add`, for what synchronous tests use too: it is started at once, in a thread of its own."""
+
+
+def make_world(
+    world: Callable[..., D],
+    journal: Journal,
+    args: tuple[Any, ...],
+    options: Mapping[str, Any],
+    *,
+    ids: IdSource,
+    within: float | None,
+) -> D:
+    """A world of a run: what it takes of the run, and the caller's options, which win.
+
+    Raises:
+        TypeError: if it is no daemon.
+    """
+    takes = inspect.signature(world).parameters
+    of_run = {"ids": ids} | ({} if within is None else {"within": within})
+    own = {name: value for name, value in of_run.items() if name in takes}
+    made = world(journal, *args, **{**own, **options})
+    return check_part(made, Daemon, "add", "the class of a world, or a function that makes one")
+
+
+def check_options(world: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Look at the options of a world before anything starts.
+
+    Raises:
+        TypeError: if it is no class or function, or does not take one of the options.
+    """
+    check_part(world, Callable, "add", "the class of a world")
+    signature = inspect.signature(world)
+    of_run = {name: _OF_RUN for name in ("ids", "within") if name in signature.parameters}
+    try:
+        signature.bind(_OF_RUN, *args, **{**of_run, **options})
+    except TypeError as error:
+        name = getattr(world, "__name__", repr(world))
+        takes = ", ".join(list(signature.parameters)[1:])
+        raise TypeError(f"add({name}, ...): {error}; it takes {takes or 'no options'}") from None
 
 
 def check_part(thing: T, kind: Any, call: str, wanted: str) -> T:

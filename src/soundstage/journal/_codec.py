@@ -127,7 +127,7 @@ def _decode_event(kind: str, envelope: _Envelope, line: bytes) -> Event:
 def _decoder(kind: str) -> msgspec.json.Decoder[Any] | None:
     if kind not in _decoders:
         cls = event_types().get(kind)
-        if cls is None and load_home(kind):
+        if cls is None and load_home(kind, event_types):
             cls = event_types().get(kind)
         if cls is None:
             return None

@@ -1,105 +1,46 @@
-"""Where event classes of the layers above live, by type name.
+"""Event classes of the wings: found when a file has one of them, and not before.
 
-A reader of a file meets events of packages that it has not imported: of an app's parts, of a virtual Discord.
-Importing them all would make every start slow, so a module is imported when the first of its events is met. The
-names are those in the file, the modules are texts: the journal itself depends on none of them.
+A reader of a file meets events of packages that it has not imported: of an app's parts, of a virtual Discord, of a wing
+that somebody else has written. Importing them all would make every start slow. So the modules that the wings name are
+imported at the first event of a class that is not loaded, one after the other, until the class is there.
 
-A class of another name that is not loaded stays an `UnknownEvent`: an app's own classes are known once the app
-is imported.
+An event whose class no wing has stays an `UnknownEvent`: an app's own classes are known once the app is imported.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Final
+from collections.abc import Callable, Container
 
-_MODULES: Final[dict[str, tuple[str, ...]]] = {
-    "soundstage.agents._entries": (
-        "AgentAck",
-        "AgentEntry",
-        "AgentPrompt",
-        "AgentResponse",
-        "AgentResponseChunk",
-        "AgentStreamCompleted",
-        "AgentThought",
-        "AgentThoughtChunk",
-        "ChatAck",
-        "ChatChunk",
-        "ChatEntry",
-        "ChatReceived",
-        "ChatReceivedDraft",
-        "ChatReply",
-        "ChatReplyDraft",
-        "ChatStreamCompleted",
-    ),
-    "soundstage.agents.teams._events": (
-        "GateJudged",
-        "PlanDecided",
-        "PlanMade",
-        "TaskSkipped",
-    ),
-    "soundstage.drivers._container._events": ("HealthChanged",),
-    "soundstage.drivers.claude_code._events": (
-        "PluginManaged",
-        "SubagentFinished",
-        "SubagentStarted",
-        "TranscriptKept",
-    ),
-    "soundstage.otel._events": (
-        "SpanMatched",
-        "SpanReceived",
-    ),
-    "soundstage.worlds.discord._events": (
-        "DiscordAnswered",
-        "DiscordChannelChanged",
-        "DiscordCommandsRegistered",
-        "DiscordGatewayChanged",
-        "DiscordInteracted",
-        "DiscordMessageChanged",
-        "DiscordRateLimited",
-        "DiscordReacted",
-        "DiscordTyped",
-    ),
-    "soundstage.worlds.mcp._events": (
-        "McpConnectionChanged",
-        "McpFaultChanged",
-        "McpMessageRefused",
-        "McpMismatched",
-        "McpNotified",
-        "McpProbed",
-        "McpServed",
-        "McpToolCalled",
-        "McpToolReturned",
-        "McpToolsChanged",
-    ),
-    "soundstage.worlds.nostr._events": (
-        "NostrAnswered",
-        "NostrAuthenticated",
-        "NostrConnectionChanged",
-        "NostrEventReceived",
-        "NostrEventRefused",
-        "NostrEventSent",
-        "NostrFaultChanged",
-        "NostrMessageRefused",
-        "NostrSubscriptionChanged",
-    ),
-}
+from soundstage.errors import EnvironmentProblem
+from soundstage.wings import wings
 
-HOMES: Final = {name: module for module, names in _MODULES.items() for name in names}
+_tried: set[str] = set()
 
 
-def load_home(kind: str) -> bool:
-    """Import the module that has the event class called `kind`; whether there is one.
+def load_home(kind: str, known: Callable[[], Container[str]]) -> bool:
+    """Import modules with event classes until there is one called `kind`; whether there is.
 
     A module that needs an extra which is not installed counts as none: its events stay unknown.
+
+    Args:
+        kind: name of the class.
+        known: gives the names of the classes that are loaded.
     """
-    module = HOMES.get(kind)
-    if module is None:
-        return False
+    for module in (module for wing in wings() for module in wing.events):
+        if kind in known():
+            return True
+        if module not in _tried:
+            _tried.add(module)
+            _load(module)
+    return kind in known()
+
+
+def _load(module: str) -> None:
     try:
         importlib.import_module(module)
+    except EnvironmentProblem:
+        return
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("soundstage"):
+        if error.name is None or module.startswith(error.name):  # the wing itself is wrong
             raise
-        return False
-    return True

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from soundstage.errors import MatchError
 from soundstage.journal._events import Event, ModelRequested, ModelResponded, event_types
-from soundstage.journal._homes import HOMES, load_home
+from soundstage.journal._homes import load_home
 from soundstage.match import AllOf, AnyOf, Fields, Matcher, Not, Predicate, matcher
 
 Wanted = type[Event] | Matcher | str | Sequence[Any] | Mapping[str, Any] | Callable[[Any], Any]
@@ -57,20 +57,16 @@ def event(kind: type[Event] | str, /, **fields: Any) -> Matcher:
 
 def _class_called(name: str) -> type[Event]:
     found = event_types().get(name)
-    if found is None and load_home(name):
+    if found is None and load_home(name, event_types):
         found = event_types().get(name)
     if found is None:
-        near = _close_matches(name, _known_names(), n=3)
+        near = _close_matches(name, event_types(), n=3)
         raise MatchError(
             f"no event class is called {name!r}",
             expected="one of " + ", ".join(sorted(event_types())),
             hint=f"did you mean {' or '.join(near)}?" if near else "import the module that has the class",
         )
     return found
-
-
-def _known_names() -> list[str]:
-    return [*event_types(), *HOMES]
 
 
 def event_matcher(wanted: Wanted, *, among: type[Event] = Event) -> Matcher:
@@ -151,10 +147,10 @@ def _unwaitable(seen: str, hint: str = "") -> MatchError:
 
 def _refuse_class_names(text: str) -> None:
     """A class name as a text would be looked for in what people said, and hardly ever be found."""
-    known = _known_names()
-    near = [text] if text in known else []
+    near = [text] if text in event_types() else []
     if not near and _LIKE_A_CLASS.fullmatch(text):
-        near = _close_matches(text, known, n=1, cutoff=_SPELT_ALIKE)
+        known = load_home(text, event_types)
+        near = [text] if known else _close_matches(text, event_types(), n=1, cutoff=_SPELT_ALIKE)
     if near:
         words = f"{{'text': {text!r}}}"
         raise _unwaitable(

@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from soundstage.clock import Deadline
 from soundstage.errors import AppError, InvalidStateError, WaitTimeout
@@ -66,7 +66,13 @@ class Daemon(ABC):
     Args:
         name: how messages call it.
         journal: where its status changes go.
+
+    Attributes:
+        real_time: whether it needs the machine's time, because it uses sockets or processes. A run with such a part is
+            not on virtual time.
     """
+
+    real_time: ClassVar[bool] = False
 
     def __init__(self, name: str, journal: Journal) -> None:
         self.name = name

@@ -2,7 +2,7 @@
 
 from soundstage.net._closed import ClosedSet, Egress, Way
 from soundstage.net._egress import EgressProxy
-from soundstage.net._listeners import Listener, listeners_of
+from soundstage.net._listeners import Listener, announce, listeners_of
 from soundstage.net._server import (
     BODY_WITHIN,
     HEAD_WITHIN,
@@ -30,5 +30,6 @@ __all__ = [
     "WebSocket",
     "WebSocketClosed",
     "WebSocketHandler",
+    "announce",
     "listeners_of",
 ]

@@ -265,6 +265,8 @@ class HttpServer(Daemon):
         EnvironmentProblem: from `start`, if the port is in use.
     """
 
+    real_time = True
+
     def __init__(
         self,
         handler: Handler,

@@ -8,27 +8,6 @@ make spans for two frameworks that do not make them by themselves.
 Needs the extra: `pip install 'soundstage[otel]'`.
 """
 
-try:
-    import opentelemetry.proto
-    import opentelemetry.sdk  # noqa: F401
-except ImportError as error:
-    from soundstage.errors import EnvironmentProblem
+from soundstage.wings import lazy_window
 
-    raise EnvironmentProblem(
-        "soundstage.otel needs the OpenTelemetry SDK",
-        seen=str(error),
-        hint="pip install 'soundstage[otel]'",
-    ) from error
-
-from soundstage.otel._events import SpanMatched, SpanReceived
-from soundstage.otel._export import export_spans
-from soundstage.otel._exporter import JournalSpanExporter
-from soundstage.otel._receiver import OtlpReceiver
-
-__all__ = [
-    "JournalSpanExporter",
-    "OtlpReceiver",
-    "SpanMatched",
-    "SpanReceived",
-    "export_spans",
-]
+__getattr__, __dir__, __all__ = lazy_window(__name__, __file__, extra="soundstage[otel]")

@@ -2,7 +2,8 @@
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
 test asks for something, so that the plugin costs next to nothing where it is not used; this file, `_snapshots`,
-`_schedules`, `_budget` and `_containers` import pytest alone, and everything else is in `_stage`.
+`_schedules`, `_budget`, `_containers` and the fixtures of wings import pytest alone, and everything else is in
+`_stage`.
 
 How a test runs. The first fixture makes the `Stage` of the test: journal, clock, script, model. Fixtures add
 daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this
@@ -19,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from soundstage.errors import EnvironmentProblem
 from soundstage.pytest_plugin import _budget, _containers
 from soundstage.pytest_plugin._clean import clean_report
 from soundstage.pytest_plugin._containers import services_scope as services_scope
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
 from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
+from soundstage.wings import wings
 
 if TYPE_CHECKING:
     from collections import deque
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
     from soundstage.journal import Journal
     from soundstage.lifecycle import TaskDaemon
     from soundstage.models import Model, Script
-    from soundstage.otel import OtlpReceiver
     from soundstage.pytest_plugin._claude import Houses, WarmSession
     from soundstage.pytest_plugin._claude_factories import PluginFactory, ProjectFactory
     from soundstage.pytest_plugin._stage import Stage
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from soundstage.worlds import Console, Workspace
     from soundstage.worlds.discord import Discord, VirtualDiscordGateway
     from soundstage.worlds.mcp import McpServer
-    from soundstage.worlds.nostr import NostrRelay
 
 STAGE = pytest.StashKey["Stage"]()
 RUNS: pytest.StashKey[deque[Host]] = pytest.StashKey()
@@ -102,8 +103,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(config.stash[SNAPSHOTS], "soundstage-snapshots")
     config.pluginmanager.register(_containers, "soundstage-containers")
     _budget.register(config)
+    _register_wings(config)
     for marker in (*MARKERS, MARKER, _containers.MARKER):
         config.addinivalue_line("markers", marker)
+
+
+def _register_wings(config: pytest.Config) -> None:
+    """Let every wing's fixtures be found."""
+    try:
+        modules = [module for wing in wings() for module in wing.fixtures]
+    except EnvironmentProblem as problem:
+        raise pytest.UsageError(str(problem)) from None
+    for module in modules:
+        config.pluginmanager.import_plugin(module)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -251,21 +263,9 @@ def start_host(stage: Stage) -> Callable[[HostBuilder], Awaitable[Host]]:
 
 
 @pytest.fixture
-def nostr_relay(stage: Stage) -> NostrRelay:
-    """A Nostr relay on loopback, for asynchronous tests: `.url`, `.user("ann")`, `await .expect_event(..)`."""
-    return stage.nostr_relay()
-
-
-@pytest.fixture
 def mcp_server(stage: Stage) -> McpServer:
     """An MCP server `mcp` on loopback, for asynchronous tests: `.tool(..)`, `.url`, `await .expect_call(..)`."""
     return stage.mcp_server()
-
-
-@pytest.fixture
-def otlp(stage: Stage) -> OtlpReceiver:
-    """Receives OpenTelemetry spans on loopback and adds them to the trace; `.environment()` for programs."""
-    return stage.otlp()
 
 
 @pytest.fixture

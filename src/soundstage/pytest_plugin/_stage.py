@@ -11,9 +11,9 @@ import contextlib
 import functools
 import inspect
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, Self, TypeVar
 
 import pytest
 
@@ -28,13 +28,16 @@ from soundstage.host import (
     Ending,
     Host,
     HostBuilder,
+    World,
     app_daemon,
     check_asked,
     check_egress,
     check_end,
+    check_options,
     failures_of,
     finish_work,
     inputs_of,
+    make_world,
 )
 from soundstage.journal import Journal, Redactor, RunStarted
 from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon
@@ -42,31 +45,25 @@ from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load
 from soundstage.net import ClosedSet, Egress, EgressProxy
 from soundstage.pytest_plugin._schedules import schedule_of
 from soundstage.trace import Trace, silences_asserted
+from soundstage.wings import wings
 from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
     from soundstage.drivers import ClaudeCode, Command, Terminal
-    from soundstage.otel import OtlpReceiver
     from soundstage.worlds.discord import Discord, VirtualDiscordGateway
     from soundstage.worlds.mcp import McpServer
-    from soundstage.worlds.nostr import NostrRelay
 
-REAL: Final = frozenset(  # fixtures that need the machine's time
-    {
-        "model_server",
-        "command",
-        "terminal",
-        "claude_code",
-        "discord",
-        "docker_environment",
-        "nostr_relay",
-        "otlp",
-        "mcp_server",
-    }
+REAL: Final = frozenset(  # fixtures of the core that need the machine's time
+    {"model_server", "command", "terminal", "claude_code", "docker_environment"}
 )
 D = TypeVar("D", bound=Daemon)
+P = ParamSpec("P")
 GRACE: Final = 1.0  # seconds that an app gets to end by itself on the machine's time
+
+
+def _real_fixtures() -> frozenset[str]:
+    return REAL.union(*(wing.real_time for wing in wings()))
 
 
 class Options(NamedTuple):
@@ -123,7 +120,7 @@ class Stage:
         self._checked = len(self.journal)
         self._workspace: Workspace | None = None
         self._console: Console | None = None
-        self._otlp: OtlpReceiver | None = None
+        self._servers: list[Daemon] = []  # started at once, in a thread
         self._waiting: list[Daemon] = []  # started when the body begins
         self._late: list[Daemon] = []  # started by the body
         self._supervisor: Supervisor | None = None
@@ -137,7 +134,8 @@ class Stage:
         """The stage that the test's mark and fixtures ask for."""
         settings = load_settings(item.config.rootpath, os.environ)
         options = Options.of(item.get_closest_marker("soundstage"), settings)
-        real = bool(REAL & set(item.fixturenames)) or not inspect.iscoroutinefunction(item.obj)
+        real_fixtures = _real_fixtures() & set(item.fixturenames)
+        real = bool(real_fixtures) or not inspect.iscoroutinefunction(item.obj)
         chosen = options.clock or ("system" if real else "virtual")
         if chosen not in ("system", "virtual"):
             raise ScriptError("unknown clock", expected="'virtual' or 'system'", seen=repr(chosen))
@@ -145,7 +143,7 @@ class Stage:
             raise ScriptError(
                 "schedules need virtual time",
                 expected="a test whose app, model and worlds are in process",
-                seen=", ".join(sorted(REAL & set(item.fixturenames))) or "clock='system'",
+                seen=", ".join(sorted(real_fixtures)) or "clock='system'",
             )
         made = cls(item.nodeid, options, SystemClock() if chosen == "system" else VirtualClock())
         made.isolation = item.config.getoption("--soundstage-isolation")
@@ -199,42 +197,36 @@ class Stage:
         """A Discord on loopback; it starts when the body begins."""
         from soundstage.worlds.discord import Discord
 
-        return self._world(Discord, lambda: Discord(self.journal, ids=self.ids))
+        return self.add(Discord)
 
     def virtual_discord(self) -> VirtualDiscordGateway:
         """A Discord in process, for apps that `run_app` starts."""
         from soundstage.worlds.discord import VirtualDiscordGateway
 
-        return self._world(VirtualDiscordGateway, lambda: VirtualDiscordGateway(self.journal, ids=self.ids))
-
-    def nostr_relay(self) -> NostrRelay:
-        """A Nostr relay on loopback; it starts when the body begins."""
-        from soundstage.worlds.nostr import NostrRelay
-
-        return self._world(NostrRelay, lambda: NostrRelay(self.journal, ids=self.ids))
+        return self.add(VirtualDiscordGateway)
 
     def mcp_server(self) -> McpServer:
         """An MCP server on loopback; it starts when the body begins."""
         from soundstage.worlds.mcp import McpServer
 
-        return self._world(McpServer, lambda: McpServer(self.journal, ids=self.ids))
+        return self.add(McpServer)
 
-    def _world(self, kind: type[D], make: Callable[[], D]) -> D:
-        for daemon in self._waiting:
-            if isinstance(daemon, kind):
-                return daemon
-        made = make()
+    def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+        """A world of this test; it starts when the body begins, and programs are pointed at it."""
+        made = self._made(world, args, options)
         self._waiting.append(made)
         return made
 
-    def otlp(self) -> OtlpReceiver:
-        """What receives spans; started at the first call, in the servers' thread."""
-        if self._otlp is None:
-            from soundstage.otel import OtlpReceiver
+    def add_server(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+        """Like `add`, for what synchronous tests use too: it is started at once, in the servers' thread."""
+        made = self._made(world, args, options)
+        self._start_in_thread(made)
+        self._servers.append(made)
+        return made
 
-            self._otlp = OtlpReceiver(self.journal)
-            self._start_in_thread(self._otlp)
-        return self._otlp
+    def _made(self, world: Callable[..., D], args: tuple[Any, ...], options: Mapping[str, Any]) -> D:
+        check_options(world, args, options)
+        return make_world(world, self.journal, args, options, ids=self.ids, within=None)
 
     def workspace(self) -> Workspace:
         """The project folder of this test."""
@@ -289,8 +281,10 @@ class Stage:
     def _pointed(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options of a program, with the model's address and the proxy in its environment."""
         ours = self.server().environment() | self.proxy().environment()
-        worlds: list[Any] = [daemon for daemon in self._waiting if hasattr(daemon, "environment")]
-        for world in (*worlds, *([] if self._otlp is None else [self._otlp])):
+        worlds: list[Any] = [
+            daemon for daemon in self._waiting + self._servers if hasattr(daemon, "environment")
+        ]
+        for world in worlds:
             ours |= world.environment()
         return {"isolation": self.isolation, **options, "environment": ours | options.get("environment", {})}
 

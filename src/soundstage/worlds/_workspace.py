@@ -44,6 +44,8 @@ class Workspace(Daemon):
             await workspace.stop()
     """
 
+    real_time = True
+
     def __init__(self, journal: Journal, root: Path | None = None, *, name: str = "workspace") -> None:
         super().__init__(name, journal)
         self._wanted = root

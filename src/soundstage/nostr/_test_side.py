@@ -1,0 +1,216 @@
+"""The test's side of a relay, the same for the one on loopback and the one in process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from soundstage.clock import IdSource, check_seconds
+from soundstage.errors import ExpectationError, ScriptError, WaitTimeout
+from soundstage.journal import Journal, Record
+from soundstage.match import Anything
+from soundstage.nostr._control import RelayFaults
+from soundstage.nostr._core import RelayCore, Settings
+from soundstage.nostr._crypto import Keys, public_key
+from soundstage.nostr._events import NostrEventReceived, NostrSubscriptionChanged
+from soundstage.nostr._filters import Filter
+from soundstage.nostr._record import NostrEvent
+from soundstage.nostr._user import NostrUser
+from soundstage.nostr._waiting import Expected, expected, first_of, in_words, instead, recent
+
+WITHIN: Final = 5.0
+MAX_MESSAGE: Final = 256 * 1024
+
+
+class RelayTestSide(RelayFaults):
+    """Users, expectations and faults of a relay."""
+
+    journal: Journal
+    name: str
+
+    def _set_up(
+        self,
+        journal: Journal,
+        name: str,
+        *,
+        auth_to_publish: bool,
+        auth_to_subscribe: bool,
+        members: Iterable[str] | None,
+        max_message: int,
+        ids: IdSource | None,
+        within: float,
+    ) -> None:
+        check_seconds(within)
+        self._within = within
+        if max_message < 1:
+            raise ValueError(f"a message has at least one character, got max_message={max_message}")
+        allowed = None if members is None else frozenset(public_key(member) for member in members)
+        settings = Settings(auth_to_publish, auth_to_subscribe, allowed, max_message)
+        self._core = RelayCore(journal, name, settings, ids if ids is not None else IdSource())
+        self._users: dict[str, NostrUser] = {}
+        self._found: set[int] = set()  # positions of the events that an expectation has found
+
+    # who is there
+
+    def user(self, name: str) -> NostrUser:
+        """The user with a name. The keys repeat with the seed and the name, on every relay.
+
+        Raises:
+            ScriptError: if the name is empty, or was given to a key of the app.
+            EnvironmentProblem: if nostr-sdk is not installed.
+        """
+        if name in self._users:
+            return self._users[name]
+        keys = Keys(self._core.ids.seed, name)
+        self._name(keys.public, name)
+        self._users[name] = NostrUser(self._core, name, keys)
+        return self._users[name]
+
+    def call(self, pubkey: str, name: str) -> None:
+        """Give a name to a key of the app, for expectations and messages: `relay.call("npub1...", "agent")`.
+
+        Args:
+            pubkey: 64 hexadecimal digits, or `npub1...`.
+            name: what to call it.
+
+        Raises:
+            ScriptError: if it is no key, or the name is another key's.
+        """
+        self._name(public_key(pubkey), name)
+
+    def _name(self, pubkey: str, name: str) -> None:
+        if not name.strip():
+            raise ScriptError("a key needs a name that is not blank", seen=repr(name))
+        if self._core.pubkey(name) not in (None, pubkey):
+            raise ScriptError(f"another key is called {name!r} already", hint="choose another name")
+        self._core.names[pubkey] = name
+
+    def _pubkey(self, author: str | None) -> str | None:
+        return None if author is None else self._core.pubkey(author) or public_key(author)
+
+    # what is there
+
+    def events(self, *, kind: int | None = None, author: str | None = None) -> list[NostrEvent]:
+        """The events that the relay keeps, oldest first.
+
+        Args:
+            kind: of one kind only.
+            author: of one author only: a name, or a public key.
+        """
+        pubkey = self._pubkey(author)
+        wanted = Filter(
+            kinds=None if kind is None else frozenset([kind]),
+            authors=None if pubkey is None else frozenset([pubkey]),
+        )
+        return self._core.store.select([wanted])[::-1]
+
+    # waiting
+
+    async def expect_event(
+        self,
+        match: Any = Anything(),  # noqa: B008  (a frozen value)
+        *,
+        kind: int | None = None,
+        author: str | None = None,
+        tags: Mapping[str, Any] | None = None,
+        within: float | None = None,
+    ) -> NostrEventReceived:
+        """Wait for an event of the app that matches. Every event is found once, whatever the order.
+
+        Args:
+            match: what its content must be like: text, `/regex/`, or whatever `soundstage.match` takes.
+            kind: its kind.
+            author: who signed it: a name that `call` or `connect` gave, or a public key.
+            tags: for the name of a tag, what one of its values must be like: `{"e": question.id}`.
+            within: seconds on the run's clock; those of the relay, unless given.
+
+        Raises:
+            WaitTimeout: if none comes; the message shows what came near, and what the relay did last.
+        """
+        wanted = expected(match, kind=kind, pubkey=self._pubkey(author), tags=tags)
+        within = self._within if within is None else within
+        found = await self._first(wanted, within)
+        if found is None:
+            near = instead(wanted, self._came())
+            raise WaitTimeout(
+                f"the app did not publish the expected event on {self.name} within {within:g} s",
+                expected=wanted.describe(),
+                seen="\n".join([*(near or ["no event that was not expected before"]), "", *self._lately()]),
+                hint="refused events and lost connections are in the list too",
+            )
+        position, event = found
+        self._found.add(position)
+        return event
+
+    async def expect_nothing(
+        self, *, within: float, kind: int | None = None, author: str | None = None
+    ) -> None:
+        """Expect that the app publishes nothing else than what was expected before, for `within` seconds.
+
+        Raises:
+            ExpectationError: if there is an event, or one comes.
+        """
+        wanted = expected(Anything(), kind=kind, pubkey=self._pubkey(author), tags=None)
+        found = await self._first(wanted, within)
+        if found is not None:
+            raise ExpectationError(
+                f"the app was expected to publish nothing on {self.name} for {within:g} s",
+                seen=in_words(found[1]),
+            )
+
+    async def wait_for_subscription(self, *, kind: int | None = None, within: float = 10.0) -> None:
+        """Wait until the app has a subscription, so that it is told of what users publish from now on.
+
+        Args:
+            kind: one that lets events of this kind through, as far as kinds go.
+            within: seconds on the run's clock.
+
+        Raises:
+            WaitTimeout: if it has none; the message shows what the relay did last.
+        """
+        if self._listened(kind):
+            return
+
+        def fits(record: Record) -> bool:
+            return isinstance(record.event, NostrSubscriptionChanged) and self._listened(kind)
+
+        here = len(self.journal)
+        if await first_of(self.journal, self.name, fits, after=here, within=within) is None:
+            raise WaitTimeout(
+                f"the app did not subscribe on {self.name} within {within:g} s",
+                expected="REQ" if kind is None else f"REQ with a filter for kind {kind}",
+                seen="\n".join(self._lately()),
+                hint=f"point the app at {self._core.url or 'the relay, once it is started'}",
+            )
+
+    def _listened(self, kind: int | None) -> bool:
+        filters = [wanted for item in self._core.subscriptions() for wanted in item.filters]
+        return any(kind is None or wanted.kinds is None or kind in wanted.kinds for wanted in filters)
+
+    async def _first(self, wanted: Expected, within: float) -> tuple[int, NostrEventReceived] | None:
+        """The first event of the app that fits and was not found before, with its position."""
+
+        def fits(record: Record) -> bool:
+            event = self._unexpected(record)
+            return event is not None and not wanted.problems(event)
+
+        record = await first_of(self.journal, self.name, fits, after=0, within=within)
+        event = None if record is None else self._unexpected(record)
+        return None if record is None or event is None else (record.position, event)
+
+    def _unexpected(self, record: Record) -> NostrEventReceived | None:
+        """The event of the app in a record, if no expectation has found it."""
+        event = record.event
+        if not isinstance(event, NostrEventReceived) or record.source != self.name:
+            return None
+        return event if event.connection and record.position not in self._found else None
+
+    def _came(self) -> list[NostrEventReceived]:
+        events = map(self._unexpected, self.journal.read(type=NostrEventReceived))
+        return [event for event in events if event is not None]
+
+    def _lately(self) -> list[str]:
+        lines = recent(self.journal, self.name)
+        return (
+            [f"the last {len(lines)} facts of {self.name}:", *lines] if lines else ["nothing happened at all"]
+        )

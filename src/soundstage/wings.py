@@ -1,0 +1,177 @@
+"""Wings: each brings one kind of world, program or framework, and says in one record what it brings.
+
+The core names no wing. It reads the records, and from them everything follows: a journal of any run can be read, the
+pytest plugin has the wing's fixtures, the command line has its commands. A record holds names of modules alone, so that
+nothing is imported before it is used. `HostBuilder().add(World)` needs no record: it takes the class.
+
+Wings of this package are in the table below. A wing in a package of its own is an entry point of that package:
+
+    [project.entry-points."soundstage.wings"]
+    mailbox = "soundstage_mailbox.wing:WING"
+
+Its module is imported when the records are first needed, at each start of pytest: it should import `soundstage.wings`
+alone, and so should the `__init__` of its package, or load its names when they are first used.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from soundstage.errors import EnvironmentProblem
+
+__all__ = ["GROUP", "Wing", "lazy_window", "load_target", "wings"]
+
+GROUP: Final = "soundstage.wings"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wing:
+    """One wing.
+
+    Args:
+        name: as users call it; two wings have different names.
+        events: modules that define its event classes. They must import without its extra.
+        fixtures: modules with its pytest fixtures. They must import without its extra, and fast.
+        real_time: those of its fixtures that need the machine's time, because they use sockets or processes.
+        commands: names of commands of `soundstage`, each with `module:name` of a function, or of a `typer.Typer`.
+
+    Example:
+        >>> Wing(name="mailbox", events=("soundstage_mailbox.events",)).fixtures
+        ()
+    """
+
+    name: str
+    events: tuple[str, ...] = ()
+    fixtures: tuple[str, ...] = ()
+    real_time: tuple[str, ...] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)
+
+
+_OURS: Final = (
+    Wing(name="agents", events=("soundstage.agents._entries", "soundstage.agents.teams._events")),
+    Wing(name="claude_code", events=("soundstage.drivers.claude_code._events",)),
+    Wing(name="containers", events=("soundstage.drivers._container._events",)),
+    Wing(name="discord", events=("soundstage.worlds.discord._events",), real_time=("discord",)),
+    Wing(name="mcp", events=("soundstage.worlds.mcp._events",), real_time=("mcp_server",)),
+    Wing(
+        name="nostr",
+        events=("soundstage.nostr._events",),
+        fixtures=("soundstage.nostr._fixtures",),
+        real_time=("nostr_relay",),
+    ),
+    Wing(
+        name="otel",
+        events=("soundstage.otel._events",),
+        fixtures=("soundstage.otel._fixtures",),
+        real_time=("otlp",),
+    ),
+)
+
+
+@functools.cache
+def wings() -> tuple[Wing, ...]:
+    """All wings: those of this package, then those of installed packages, by name.
+
+    Raises:
+        EnvironmentProblem: if an installed package's record cannot be had, or has the name of another wing.
+
+    Example:
+        >>> "nostr" in {wing.name for wing in wings()}
+        True
+    """
+    found = importlib.metadata.entry_points(group=GROUP)
+    return _checked([*_OURS, *(_record_of(point) for point in sorted(found, key=lambda point: point.name))])
+
+
+def _record_of(point: importlib.metadata.EntryPoint) -> Wing:
+    """The record that an entry point names; what goes wrong in a foreign package is told with its name."""
+    try:
+        record = point.load()
+    except Exception as error:
+        raise _broken(point, f"{type(error).__name__}: {error}") from error
+    if not isinstance(record, Wing):
+        raise _broken(point, f"{type(record).__name__}: {record!r}")
+    return record
+
+
+def _broken(point: importlib.metadata.EntryPoint, seen: str) -> EnvironmentProblem:
+    package = point.dist.name if point.dist is not None else point.value
+    return EnvironmentProblem(
+        f"the wing {point.name!r} of the package {package} cannot be used",
+        expected=f"a soundstage.wings.Wing at {point.value}",
+        seen=seen,
+        hint=f"mend that package, or: pip uninstall {package}",
+    )
+
+
+def _checked(records: Iterable[Wing]) -> tuple[Wing, ...]:
+    """The records, if every name and every command is there once."""
+    owners: dict[str, str] = {}
+    found = tuple(records)
+    for wing in found:
+        for name in (f"the name {wing.name!r}", *(f"the command {command!r}" for command in wing.commands)):
+            if name in owners:
+                raise EnvironmentProblem(
+                    f"two wings have {name}: {owners[name]} and {wing.name}",
+                    hint="uninstall the package of one of them",
+                )
+            owners[name] = wing.name
+    return found
+
+
+def load_target(target: str) -> Any:
+    """The object at `module:name`.
+
+    Raises:
+        ImportError: if the module cannot be imported.
+        AttributeError: if the module has no such name.
+
+    Example:
+        >>> load_target("soundstage.wings:GROUP")
+        'soundstage.wings'
+    """
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+Window = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
+
+
+def lazy_window(package: str, file: str, *, extra: str = "") -> Window:
+    """`__getattr__`, `__dir__` and `__all__` of a package whose names are loaded when they are first used.
+
+    The names stand in `__init__.pyi` beside it, as relative imports, which editors and type checkers read.
+
+    Args:
+        package: its `__name__`.
+        file: its `__file__`.
+        extra: what the user has to install for it, as `pip` takes it: a missing module is told with that.
+
+    Example:
+        ::
+
+            __getattr__, __dir__, __all__ = lazy_window(__name__, __file__, extra="soundstage[nostr]")
+    """
+    import lazy_loader
+
+    load, names, public = lazy_loader.attach_stub(package, file)
+
+    def load_or_tell(name: str) -> Any:
+        if name not in names():
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(public)}")
+        try:
+            return load(name)
+        except ModuleNotFoundError as error:
+            if not extra or (error.name or package).split(".")[0] == package.split(".", maxsplit=1)[0]:
+                raise
+            raise EnvironmentProblem(
+                f"{package} needs the module {error.name}, which is not installed",
+                hint=f"pip install '{extra}'",
+            ) from error
+
+    return load_or_tell, names, public

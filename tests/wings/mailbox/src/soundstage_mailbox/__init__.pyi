@@ -1,0 +1,3 @@
+from ._events import MailReceived as MailReceived
+from ._events import MailRefused as MailRefused
+from ._world import Mailbox as Mailbox
