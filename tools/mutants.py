@@ -115,6 +115,7 @@ def _called(node: libcst.CSTNode) -> str:
     return node.value if isinstance(node, libcst.Name) else ""
 
 
+@functools.lru_cache(maxsize=1)
 def _mutations(path: Path, name: str) -> tuple[libcst.Module, dict[Mutant, Mutation]]:
     wrapper = MetadataWrapper(libcst.parse_module(path.read_text()))
     visitor = _Visitor(path, wrapper)
@@ -139,7 +140,7 @@ def _digest(paths: Iterable[Path]) -> str:
 
 
 def _state(tested: Iterable[str]) -> str:
-    places = [ROOT / place for package in tested for place in PACKAGES[package]]
+    places = [TREE / place for package in tested for place in PACKAGES[package]]
     tests = [
         path for place in places for path in (sorted(place.rglob("*.py")) if place.is_dir() else [place])
     ]
@@ -147,7 +148,7 @@ def _state(tested: Iterable[str]) -> str:
 
 
 def _sources(package: str) -> list[Path]:
-    return sorted((ROOT / "src" / "soundstage" / package).rglob("*.py"))
+    return sorted((TREE / "src" / "soundstage" / package).rglob("*.py"))
 
 
 def all_mutants(packages: Iterable[str]) -> list[Mutant]:
@@ -156,12 +157,12 @@ def all_mutants(packages: Iterable[str]) -> list[Mutant]:
     kept = json.loads(kept_at.read_text()) if kept_at.exists() else {}
     files = [path for package in packages for path in _sources(package)]
     for done, path in enumerate(files, 1):
-        name, digest = str(path.relative_to(ROOT / "src" / "soundstage")), _digest([path])
+        name, digest = str(path.relative_to(TREE / "src" / "soundstage")), _digest([path])
         if kept.get(name, {}).get("digest") != digest:
             print(f"\rlisting {done} of {len(files)} files", end="", file=sys.stderr)  # noqa: T201
             kept[name] = {"digest": digest, "mutants": [m.id for m in _mutations(path, name)[1]]}
             kept_at.write_text(json.dumps(kept))
-    names = [str(path.relative_to(ROOT / "src" / "soundstage")) for path in files]
+    names = [str(path.relative_to(TREE / "src" / "soundstage")) for path in files]
     return [Mutant(*json.loads(text)) for name in names for text in kept[name]["mutants"]]
 
 
@@ -284,6 +285,11 @@ def _first_run(package: str) -> int:
     coverage = Coverage(data_file=str(at), config_file=False, include=included)
     plugin = _Chosen(None, coverage)
     coverage.start()
+    sys.path.insert(0, str(TREE / "src"))
+    for path in [
+        path for name in PACKAGES for path in _sources(name)
+    ]:  # so that no test seems to run what imports run
+        importlib.import_module(".".join(path.relative_to(TREE / "src").with_suffix("").parts))
     code = _pytest([*PACKAGES[package], "--maxfail=1000"], plugin)
     coverage.stop()
     coverage.save()
@@ -382,7 +388,7 @@ def try_mutant(base: Base, mutant: Mutant) -> Result:
     """Write the mutant into the copy, run its tests, put the file back."""
     name = f"src/soundstage/{mutant.file}"
     original = (TREE / name).read_text()
-    module, made = _mutations(TREE / name, mutant.file)
+    module, made = _mutations(TREE / name, mutant.file)  # before it is mutated, and kept for the next one
     change = made[mutant]
     mutated = module.deep_replace(change.original_node, change.mutated_node).code  # type: ignore[arg-type]
     pairs = zip(original.splitlines(), mutated.splitlines(), strict=False)
@@ -431,7 +437,8 @@ def _known(path: Path, fresh: bool, state: str) -> dict[tuple[Mutant, str], Resu
 
 
 def _draw(everything: list[Mutant], seed: int, count: int) -> list[Mutant]:
-    return sorted(everything, key=lambda mutant: mutant.rank(seed))[:count]
+    """The drawn, file by file, so that each is parsed once."""
+    return sorted(sorted(everything, key=lambda mutant: mutant.rank(seed))[:count])
 
 
 def _run(mutants: list[Mutant], fresh: bool) -> Iterator[tuple[Mutant, Result]]:  # noqa: FBT001

@@ -93,6 +93,66 @@ def test_an_event_says_what_happened(event, expected):
 
 
 @pytest.mark.parametrize(
+    ("event", "facts"),
+    [
+        (journal.RunStarted(name="night", wall="2026-01-01", seed=7), ("night", "2026-01-01", "7")),
+        (journal.RunFinished(outcome="failed", reason="no tea"), ("failed", "no tea")),
+        (
+            journal.DaemonChanged(daemon="kettle", status="RUNNING", error="leak"),
+            ("kettle", "running", "leak"),
+        ),
+        (
+            journal.RequestRefused(format="openai", path="/v1/x", status=422, message="no such field"),
+            ("422", "/v1/x", "no such field"),
+        ),
+        (
+            journal.RequestServed(format="openai", path="/v1/models", what="models", status=203),
+            ("203", "models", "/v1/models"),
+        ),
+        (journal.AgentStarted(agent="ada", parent="boss", task="brew"), ("ada", "started by boss", "brew")),
+        (journal.AgentFinished(agent="ada", outcome="failure", text="spilt"), ("ada", "failure", "spilt")),
+        (
+            journal.Routed(agents=("ada", "bob"), phase="brewing", reason="thirst"),
+            ("→ ada, bob", "brewing", "thirst"),
+        ),
+        (journal.PhaseChanged(left="brewing", entered="pouring"), ("brewing → pouring",)),
+        (journal.PhaseChanged(entered="pouring"), ("→ pouring",)),
+        (
+            journal.FlowEnded(reason="max_iterations", iterations=4, detail="still cold"),
+            ("max iterations", "after 4 turns", "still cold"),
+        ),
+        (journal.FlowEnded(reason="end"), ("end",)),
+        (journal.MessageSent(text="hi", channel="#tea", sender="bot"), ("bot: hi",)),
+        (
+            journal.ScreenChanged(channel="terminal", label="menu", text="> tea"),
+            ("terminal", "menu", "> tea"),
+        ),
+        (
+            journal.HookFired(hook="guard", event="PreToolUse", outcome="blocked", output="no rm"),
+            ("guard", "PreToolUse", "blocked", "no rm"),
+        ),
+        (journal.FileChanged(path="a/b.txt", change="deleted"), ("deleted a/b.txt",)),
+        (
+            journal.EgressTried(host="example.org", port=443, method="CONNECT"),
+            ("example.org:443", "CONNECT", "refused"),
+        ),
+        (journal.HostReached(host="127.0.0.1", port=5432, method="connect"), ("127.0.0.1:5432", "connect")),
+        (journal.ProcessStarted(command=("tea", "--hot")), ("tea --hot",)),
+        (journal.ProcessExited(code=-9, stderr="too hot"), ("exit -9", "too hot")),
+        (journal.Noted(text="mind the cup", data={"a": 1}), ("mind the cup",)),
+        (ToolReturned(call_id="1", text="fine"), ("fine",)),
+    ],
+)
+def test_an_event_says_each_of_its_facts_once_and_in_order(event, facts):
+    rest = str(event)
+    for fact in facts:
+        before, found, rest = rest.partition(fact)
+        assert found, f"{fact!r} is missing in {str(event)!r}"
+        assert before.strip(" ·:") in {"", "seed"}
+    assert rest == ""
+
+
+@pytest.mark.parametrize(
     ("event", "expected"),
     [
         (TeaOrdered(summary="green", line=2), "summary=green, line=2"),

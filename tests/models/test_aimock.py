@@ -273,3 +273,60 @@ def test_files_are_recognised_and_problems_have_lines(tmp_path, monkeypatch):
     assert [str(problem) for problem in check_script("none.json")] == [
         "none.json:1: fixtures: there are no fixtures"
     ]
+
+
+@pytest.mark.parametrize(
+    ("place", "keys"),
+    [
+        ("match", ("predicate", "inputText", "responseFormat")),
+        ("response", ("embedding", "image", "images", "audio", "transcription", "video", "json", "role")),
+        ("response", ("id", "created", "systemFingerprint", "redactedThinking", "webSearches", "metadata")),
+        ("fixture", ("chaos", "disconnectAfterMs", "recordedTimings", "replaySpeed", "live", "fallthrough")),
+    ],
+)
+def test_a_key_of_theirs_that_we_lack_gets_a_reason_of_its_own(place, keys):
+    for key in keys:
+        fixture = on({}, {"content": "a"})
+        (fixture if place == "fixture" else fixture[place])[key] = 1
+        (problem,) = problems_of(fixture)
+        assert f"{key}: " in problem
+        assert "unknown key" not in problem
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("stop", "stop"),
+        ("end_turn", "stop"),
+        ("length", "length"),
+        ("max_tokens", "length"),
+        ("tool_calls", "tool_calls"),
+        ("tool_use", "tool_calls"),
+        ("content_filter", "content_filter"),
+    ],
+)
+def test_each_of_their_reasons_for_an_end_is_one_of_ours(ask, theirs, ours):
+    assert ask(model_of(on({}, {"content": "t", "finishReason": theirs}))).finish == ours
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 0, "input_tokens": 9, "completion_tokens": 0, "output_tokens": 9}, (0, 0)),
+        ({"input_tokens": 4, "output_tokens": 5}, (4, 5)),
+        ({"total_tokens": 6}, (0, 0)),
+    ],
+)
+def test_usage_has_the_names_of_either_provider(ask, usage, expected):
+    found = ask(model_of(on({}, {"content": "t", "usage": usage}))).usage
+    assert (found.input_tokens, found.output_tokens) == expected
+
+
+def test_a_file_may_carry_a_comment_and_a_schema():
+    fixtures = [on({"userMessage": "hi"}, metadata={"any": "thing"})]
+    script = Script.from_data({"fixtures": fixtures, "$comment": "ours", "$schema": "x"}, source="f")
+    assert len(script.rules) == 1
+
+
+def test_a_file_without_fixtures_is_a_problem():
+    assert problems_of() == ["f: fixtures: there are no fixtures"]

@@ -201,6 +201,7 @@ def test_loading_raises_all_of_them_at_once_and_adds_nothing(write):
         ("rules:\n - reply: a\ndefault: ''", "script.yaml:3: default: the reply is empty"),
         ("rules:\n - reply: {chunks: [], model: x}", "script.yaml:2: rules[0].reply: the reply is empty"),
         ("rules:\n - reply: {text: '', tool_calls: []}", "script.yaml:2: rules[0].reply: the reply is empty"),
+        ("rules:\n - reply: {blocks: []}", "script.yaml:2: rules[0].reply: the reply is empty"),
         ("rules:\n - reply: {blocks: [{text: a, thinking: b}]}", "exactly one of text, thinking"),
         (
             "rules:\n - reply: {chunks: [a, 3]}",

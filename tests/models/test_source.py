@@ -14,6 +14,7 @@ from soundstage.models._source import SourceReport, read_source, wrap_source
 def node_of(text, form=""):
     report = SourceReport("f")
     node = read_source(text, report, form=form)
+    assert all(type(problem.line) is int for problem in report.problems)
     return node, [str(problem) for problem in report.problems]
 
 
@@ -148,6 +149,16 @@ def test_what_cannot_be_read_is_a_problem_with_its_line(text, form, problem):
     _, problems = node_of(text, form)
     assert len(problems) == 1
     assert problems[0].startswith(problem)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_a_hundred_levels_are_allowed_however_many_values_lie_side_by_side(form):
+    node, problems = node_of("[" * 99 + "[], {}, [], {}" + "]" * 99, form)
+    assert problems == []
+    for _ in range(99):
+        node = node.items[0] if len(node.items) == 1 else node
+    assert node.value == [[], {}, [], {}]
+    assert node_of("[" * 101 + "]" * 101, form)[1] == ["f:1: it is nested too deeply; 100 levels are allowed"]
 
 
 def test_text_that_begins_like_json_and_is_none_is_yaml():

@@ -175,6 +175,13 @@ def test_a_broken_line_is_an_error_with_its_number(tmp_path, monkeypatch, reques
     assert "line 2" in str(caught.value)
 
 
+def test_a_broken_line_is_shown_by_its_beginning_however_long_it_is(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"timestamp": "' + "x" * 100_000)
+    with pytest.raises(TapeError, match='"timestamp": "xxx') as caught:
+        Tape.load(tmp_path / "t.jsonl")
+    assert len(str(caught.value)) < 800
+
+
 def test_an_old_tape_is_replaced_by_the_first_exchange_and_not_before(tmp_path, request_of):
     path = tmp_path / "t.jsonl"
     Tape.create(path).append(exchange(request_of("old"), FinishChunk()))

@@ -51,6 +51,9 @@ def test_the_three_orders_mean_what_they_say(table):
 @given(tables(), st.sampled_from(["exact", "in_order", "any_order"]))
 def test_a_difference_names_the_first_trouble_and_shows_everything_that_is_expected(table, order):
     finding = comparison(order)(lists(table))
+    assert finding.expected == ", ".join(f"e{number}" for number in range(len(table)))
+    seen = ", ".join(f"s{number}" for number in range(len(table[0])))
+    assert finding.seen == seen or (not seen and finding.seen == "no thing")
     if finding:
         assert not finding.diff
         return

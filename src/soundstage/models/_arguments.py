@@ -139,7 +139,7 @@ def _in_object(
     properties: Mapping[str, Any] = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in value:
-            words = _expected(properties.get(name, {}), root)
+            words = _expected(properties.get(name), root)
             yield f"argument {_below(path, name)!r} is missing: expected {words}"
     others = schema.get("additionalProperties", True)
     for name, inner in value.items():
