@@ -27,7 +27,9 @@ from soundstage.match import (
     Predicate,
     Regex,
     Same,
+    distinct,
     matcher,
+    objects_in,
     preview,
     same_text,
 )
@@ -347,3 +349,33 @@ def test_any_text_can_be_looked_for_as_it_stands(text):
     condition = matcher({"text": text})
     assert condition.matches(f"<{text}>")
     assert not condition.matches(text[:-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "objects"),
+    [
+        ("", []),
+        ("no {braces} here", []),
+        ('so: {"a": 1}.', [{"a": 1}]),
+        ('{"a": {"b": 2}} and {"c": "}{"}', [{"a": {"b": 2}}, {"c": "}{"}]),
+        ('{"a": tru} then { "b": 2 } then {}', [{"b": 2}, {}]),
+        ('{"a": "two\nlines"}', [{"a": "two\nlines"}]),
+        ('{"a": {"b": 1} oh {"c": 3}', [{"b": 1}, {"c": 3}]),
+        ('{"a": 1} {"a": 1}', [{"a": 1}, {"a": 1}]),
+    ],
+)
+def test_whole_objects_are_found_among_prose_and_broken_ones(text, objects):
+    assert objects_in(text) == objects
+
+
+@pytest.mark.parametrize(("broken", "found"), [(999, [{"a": 1}]), (1000, [])])
+def test_a_text_with_a_thousand_broken_objects_is_searched_no_further(broken, found):
+    assert objects_in('{"x ' * broken + '{"a": 1}') == found
+
+
+def test_an_object_nested_without_end_is_none():
+    assert objects_in('{"a":' * 100_000) == []
+
+
+def test_what_is_said_twice_is_one_thing():
+    assert distinct([{"a": 1}, {"b": 2}, {"a": 1}]) == [{"a": 1}, {"b": 2}]

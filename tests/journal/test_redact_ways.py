@@ -10,6 +10,7 @@ import re
 import textwrap
 import time
 import urllib.parse
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from soundstage.journal import (
     REDACTED,
+    Event,
     Journal,
     ModelChunked,
     Noted,
@@ -206,3 +208,45 @@ def test_of_a_long_secret_every_part_is_known():
     line = json.dumps({"text": f"<{secret}>"}).encode()
     clean = json.loads(Redactor([secret]).json(line))["text"]
     assert clean.replace(REDACTED, "") == "<>"
+
+
+class Piece(Event, frozen=True, kw_only=True):
+    """A piece of what an app's own stream says; a field tells one stream from another."""
+
+    routine: ClassVar[bool] = True
+
+    text: str = ""
+    stream: str = ""
+
+
+class Tick(Event, frozen=True, kw_only=True):
+    """A routine event without a text."""
+
+    routine: ClassVar[bool] = True
+
+    text: int = 0
+
+
+@pytest.mark.parametrize("cut", range(1, len(SECRET)))
+def test_streams_of_an_apps_own_events_are_looked_at_piece_with_piece(tmp_path, cut):
+    path = tmp_path / "journal.jsonl"
+    journal = Journal(path, redactor=Redactor([SECRET]))
+    for text, stream, source in (
+        (f"so {SECRET[:cut]}", "a", "app"),
+        ("between", "b", "app"),
+        (SECRET[cut:], "c", "app"),
+        (f"{SECRET[cut:]} rest", "a", "app"),
+    ):
+        journal.append(Piece(text=text, stream=stream), source=source)
+        journal.append(Tick(text=1))
+    journal.close()
+    for records in (read_journal(path), list(clean_records(journal.read(), Redactor([SECRET])))):
+        events = [record.event for record in records]
+        kept = "".join(event.text for event in events if isinstance(event, Piece) and event.stream == "a")
+        assert SECRET[:6] not in kept
+        assert SECRET[-6:] not in kept
+        assert kept.startswith("so ")
+        assert kept.endswith(" rest")
+        assert [event.text for event in events if isinstance(event, Piece)][1:3] == ["between", SECRET[cut:]]
+        assert sum(isinstance(event, Tick) for event in events) == 4
+        assert [record.source for record in records] == ["app", ""] * 4

@@ -330,3 +330,9 @@ def test_a_file_may_carry_a_comment_and_a_schema():
 
 def test_a_file_without_fixtures_is_a_problem():
     assert problems_of() == ["f: fixtures: there are no fixtures"]
+
+
+def test_behind_reasoning_come_the_text_and_then_the_calls(ask):
+    response = {"reasoning": "hm", "content": "t", "toolCalls": [{"name": "x"}, {"name": "y"}]}
+    parts = ask(model_of(on({}, response)), tools=("x", "y")).parts
+    assert [getattr(part, "text", None) or part.name for part in parts] == ["hm", "t", "x", "y"]

@@ -65,3 +65,13 @@ def test_a_function_that_cannot_take_the_value_is_shown_and_not_raised(script, a
         script.on(agent=f"agent {number}", user=lambda text: text.upper()).reply("x")
     error = refusal(ask, script, None, agent="nobody")
     assert "raised AttributeError" in error.seen
+
+
+def test_a_request_without_words_is_shown_as_such(script, ask):
+    script.on(user="hello").reply("x")
+    assert "user ''" in refusal(ask, script, None).summary
+
+
+def test_a_header_that_no_caller_sent_is_shown_with_those_that_were(script, ask):
+    script.on(header={"x-team": "red"}).reply("x")
+    assert "x-team" in refusal(ask, script, "hi", headers={"x-crew": "blue"}).seen

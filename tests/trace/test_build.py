@@ -15,6 +15,9 @@ from soundstage.journal import (
     EgressTried,
     Event,
     FileChanged,
+    FlowEnded,
+    HostReached,
+    Journal,
     MessageReceived,
     MessageSent,
     ModelChunked,
@@ -364,3 +367,27 @@ def test_any_order_of_events_gives_a_step_for_each_request(new_tape, kinds, rand
     assert sum(len(run.steps) for run in trace.runs) == kinds.count("request")
     assert len(trace.messages) == kinds.count("message")
     assert trace.format()
+
+
+def test_the_reason_for_which_agents_stopped_is_that_of_the_last_flow():
+    journal = Journal()
+    assert build_trace(journal.read()).stop_reason == ""
+    for reason in ("complete", "max_iterations"):
+        journal.append(FlowEnded(reason=reason))
+    assert build_trace(journal.read()).stop_reason == "max_iterations"
+
+
+def test_each_list_of_a_trace_has_the_events_of_its_class_in_order():
+    journal = Journal()
+    kinds = {
+        "phases": (PhaseChanged(entered="a"), PhaseChanged(entered="b")),
+        "files": (FileChanged(path="a", change="added"), FileChanged(path="a", change="deleted")),
+        "egress": (EgressTried(host="h", port=1), EgressTried(host="i", port=2)),
+        "hosts": (HostReached(host="h", port=1), HostReached(host="i", port=2)),
+        "notes": (Noted(text="a"), Noted(text="b")),
+    }
+    for events in zip(*kinds.values(), strict=True):
+        for event in events:
+            journal.append(event)
+    trace = build_trace(journal.read())
+    assert {name: getattr(trace, name) for name in kinds} == kinds
