@@ -318,6 +318,8 @@ def test_a_bad_line_costs_that_line_and_is_named(path, change):
         assert [records[0].event, records[2].event] == [note("a"), note("c")]
         assert isinstance(records[1].event, UnknownEvent)
         assert f"{path}:2" in str(records[1].event)
+        assert (records[1].event.event_type, records[1].event.line) == ("unreadable", bad.rstrip(b"\n"))
+        assert records[1].run == records[0].run
     assert journal.append(note("d")) == 4
     journal.close()
     assert path.read_bytes().splitlines(keepends=True)[1] == bad

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soundstage import journal
+from soundstage import journal, messages
 from soundstage.journal import (
     Event,
     MessageReceived,
@@ -90,6 +90,21 @@ def test_every_event_class_of_the_journal_has_its_words():
 )
 def test_an_event_says_what_happened(event, expected):
     assert str(event) == expected
+
+
+@pytest.mark.parametrize(
+    ("chunk", "words"),
+    [
+        (messages.TextChunk(index=0, text="hel"), "'hel'"),
+        (messages.ThinkingChunk(index=0, signature="seal"), "'seal'"),
+        (messages.ToolCallChunk(index=0, id="1", name="read", arguments='{"a"'), "'{\"a\"'"),
+        (messages.ToolCallChunk(index=0, id="1", name="read"), "read"),
+        (messages.GarbledChunk(data=b"\xff"), r"b'\xff'"),
+        (messages.FinishChunk(), "FinishChunk"),
+    ],
+)
+def test_a_piece_of_a_reply_is_quoted_and_one_without_content_is_named(chunk, words):
+    assert str(journal.ModelChunked(chunk=chunk)) == words
 
 
 @pytest.mark.parametrize(

@@ -231,3 +231,22 @@ def test_a_bound_script_that_loads_an_unknown_name_keeps_what_it_had():
     with pytest.raises(UnknownNameError, match="did you mean 'planner'"):
         load_rules(script, json.dumps(rules))
     assert (script.rules, script.agents) == ([], [])
+
+
+def test_an_exception_is_answered_as_a_provider_would_say_it(ask):
+    script = Script()
+    busy = ProviderError("busy", status=529, kind="overloaded_error", code="c7", headers={"retry-after": "2"})
+    script.on(user="busy").reply(busy)
+    script.on(user="wrong").reply(ValueError("no tea"))
+    script.on(user="empty").reply(error=KeyError())
+    model, found = ScriptedModel(script), []
+    for text in ("busy", "wrong", "empty"):
+        with pytest.raises(ProviderError) as caught:
+            ask(model, text)
+        error = caught.value
+        found.append((error.status, error.kind, error.message, error.code, error.headers))
+    assert found == [
+        (529, "overloaded_error", "busy", "c7", {"retry-after": "2"}),
+        (500, "ValueError", "no tea", "", {}),
+        (500, "KeyError", "KeyError", "", {}),
+    ]
