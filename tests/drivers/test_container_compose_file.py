@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from soundstage.drivers._container._compose_file import read_compose, seconds
 from soundstage.drivers._container._health import Health, HealthCheck, health_of
+from soundstage.drivers.claude_code import bundled_cli
 from soundstage.errors import ScriptError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +49,62 @@ def test_the_file_that_we_ship_says_what_it_should():
     assert "../src:/app/src:ro" in harness.volumes
     assert harness.depends_on["claude-code"].condition == "service_healthy"
     assert "version" not in yaml.safe_load(SHIPPED.read_text())
+
+
+def dockerfile(name: str) -> str:
+    return (ROOT / "containers" / name / "Dockerfile").read_text()
+
+
+def variables_of(name: str) -> set[str]:
+    """The variables that an image has by itself."""
+    (block,) = re.findall(r"^ENV (?:HOME|PYTHON\w+)=(?:.*\\\n)*.*$", dockerfile(name), re.MULTILINE)
+    return set(re.findall(r"(\w+)=", block))
+
+
+def has_word(data: mmap.mmap, word: bytes) -> bool:
+    """Whether a word is there, not as a part of another; an expression takes a minute for 200 MB."""
+    at = data.find(word)
+    while at >= 0:
+        around = data[at - 1 : at] + data[at + len(word) : at + len(word) + 1]
+        if not re.search(rb"\w", around):
+            return True
+        at = data.find(word, at + 1)
+    return False
+
+
+@pytest.mark.skipif(
+    bundled_cli() is None, reason="needs the Claude Code CLI: pip install 'soundstage[claude]'"
+)
+def test_every_setting_of_the_agent_is_one_that_the_cli_reads():
+    agent = read_compose(SHIPPED, {"SOUNDSTAGE_MCP_TOKEN": "secret"}).services["claude-code"]
+    names = {*agent.variables, *variables_of("agent")} - {"HOME"}
+    with Path(str(bundled_cli())).open("rb") as file:
+        cli = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        assert [name for name in names if not has_word(cli, name.encode())] == []
+        cli.close()
+    places = [volume.split(":")[1] for volume in agent.volumes]
+    working = re.findall("^WORKDIR (.*)$", dockerfile("agent"), re.MULTILINE)
+    read = [*agent.variables.values(), *working, *(f"{folder}/.mcp.json" for folder in working)]
+    assert [place for place in places if place not in read] == []
+
+
+def test_every_setting_of_the_harness_is_read():
+    harness = read_compose(SHIPPED, {"SOUNDSTAGE_MCP_TOKEN": "secret"}).services["test-harness"]
+    code = (
+        "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+        + (ROOT / "containers/harness/start.sh").read_text()
+    )
+    names = {*harness.variables, *variables_of("harness")} - {"PYTHONDONTWRITEBYTECODE"}
+    assert [name for name in names if name not in code] == []
+    places = [volume.split(":")[1] for volume in harness.volumes]
+    assert "/plugins" in places
+    assert [place for place in places if place not in dockerfile("harness") and place != "/app/src"] == []
+
+
+def test_the_agent_and_the_harness_have_the_cli_of_one_version():
+    pinned = re.findall(r"claude-agent-sdk==([\d.]+)", (ROOT / "pyproject.toml").read_text())
+    assert re.findall(r"CLAUDE_AGENT_SDK=([\d.]+)", dockerfile("agent")) == [pinned[0]]
+    assert "[claude,mcp]" in dockerfile("harness")
 
 
 def test_the_harness_is_not_started_without_a_token():

@@ -16,6 +16,8 @@ import pytest
 
 from soundstage.drivers import Command, InContainer, Terminal, isolation_problem
 from soundstage.drivers._container._engine import LABEL, Engine
+from soundstage.drivers._isolation import Sandbox
+from soundstage.drivers._process import Process
 from soundstage.errors import EnvironmentProblem, WaitTimeout
 from soundstage.journal import EgressTried, Journal, ProcessExited
 from soundstage.net import Exchange, HttpRequest, HttpServer
@@ -105,6 +107,40 @@ def test_what_it_may_read_it_may_not_write(busybox, tmp_path):
     assert all("Read-only file system" in line for line in err)
     assert len(err) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_link_that_one_program_leaves_does_not_lead_us_when_the_next_one_starts(busybox, tmp_path):
+    """Where names are looked up, and the gate, were once in a folder that both programs can write to."""
+    (tmp_path / "mine").write_text("of the user")
+    link = f"rm -f $name; ln -s {tmp_path}/mine $name"
+    lure = f'cd "$HOME/.."; for name in resolv.conf gate-2 gate; do {link}; done'
+
+    async def main() -> list[int]:
+        journal = Journal()
+        sandbox = Sandbox(journal, isolation=busybox)
+        await sandbox.open()
+        try:
+            return [await run(sandbox, journal, script) for script in (lure, "cat /etc/resolv.conf")]
+        finally:
+            await sandbox.close()
+
+    async def run(sandbox: Sandbox, journal: Journal, script: str) -> int:
+        process = Process(
+            sh(script),
+            journal,
+            source="program",
+            on_line=lambda channel, line: None,
+            cwd=sandbox.home,
+            environment=sandbox.environment(),
+            scratch=sandbox.root,
+            room=sandbox.room,
+        )
+        await process.start()
+        return await process.wait()
+
+    assert asyncio.run(main()) == [0, 0]
+    assert (tmp_path / "mine").read_text() == "of the user"
+    assert ours() == []
 
 
 def test_what_it_may_write_is_written(busybox, tmp_path):

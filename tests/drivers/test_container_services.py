@@ -407,6 +407,8 @@ def test_the_agent_talks_to_the_scripted_model_of_the_harness_and_to_nobody_else
             return (
                 json.loads(await asyncio.to_thread(fetch, health)),
                 await agent.run("claude", "-p", "hello"),
+                await agent.run("claude", "-p", "hello", "--output-format", "stream-json", "--verbose"),
+                await compose.service("test-harness").run("ls", "/plugins"),
                 await agent.run("sh", "-c", "touch /plugins/new; ls /plugins"),
                 await agent.run("curl", "--max-time", "5", "http://example.com/"),
                 await agent.run("sh", "-c", "touch /projects/made /sessions/made && ls /sessions"),
@@ -414,9 +416,12 @@ def test_the_agent_talks_to_the_scripted_model_of_the_harness_and_to_nobody_else
         finally:
             await compose.stop()
 
-    health, turn, plugins, outside, projects = asyncio.run(main())
+    health, turn, told, mounted, plugins, outside, projects = asyncio.run(main())
     assert health["status"] == "ok"
     assert turn == (0, "Hello from the scripted model.\n", "")
+    init = next(json.loads(line) for line in told.stdout.splitlines() if '"init"' in line)
+    assert {"agent-loop", "epti"} <= {plugin["name"] for plugin in init["plugins"]}
+    assert "agent-loop" in mounted.stdout
     assert "Read-only file system" in plugins.stderr
     assert "agent-loop" in plugins.stdout
     assert outside.code != 0

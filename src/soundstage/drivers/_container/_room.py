@@ -1,13 +1,15 @@
 """Programs of a sandbox, each in a container of its own, with the servers of the run on loopback in it.
 
-How it works. A container gets no network from the engine. It is started with a shell that waits at a gate (a FIFO
-in the sandbox's folder) and then becomes the program. Meanwhile the harness enters the container's network by the
+How it works. A container gets no network from the engine. It is started with a shell that waits at a gate (a FIFO)
+and then becomes the program. Meanwhile the harness enters the container's network by the
 process id that the engine tells, and opens there what it opens in a namespace of its own (`_netns.py`): a socket for
 each server of the run, at the same address as outside, and the way out that is put on record and refused. Then the
 launcher starts the bridge (`_bridge.py`), which opens the gate.
 
 Folders are mounted at the same paths as outside: the sandbox's and the one that the program works in to be written,
-others that are named to be read. The image brings the rest. What the program changes there goes with the container.
+others that are named to be read. Gate and names are in a folder of ours, of which each container may read its own part:
+what programs can write to, we do not write to, because a link there would lead us. The image brings the rest. What the
+program changes there goes with the container.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from soundstage.drivers._netns import Inside, name_files
 from soundstage.drivers._room import Launch
 from soundstage.errors import EnvironmentProblem, InvalidStateError
 from soundstage.journal import Journal
+from soundstage.lifecycle import ScratchFolder
 
 BRIDGE: Final = Path(__file__).with_name("_bridge.py")
+NAMES: Final = "resolv.conf"
 GATE: Final = 'read -r word <"$1"; [ "$word" = silent ] && stty -echo 2>/dev/null; shift; exec "$@"'
 _NOT_INSIDE: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # they describe our machine
 
@@ -77,6 +81,7 @@ class ContainerRoom:
         self._engine: Engine | None = None
         self._running: dict[tuple[str, ...], _Running] = {}
         self._count = 0
+        self._own: ScratchFolder | None = None
 
     async def open(self) -> None:
         """Find the engine and the image.
@@ -87,13 +92,12 @@ class ContainerRoom:
         self._engine = engine = await Engine.connect()
         engine.socket  # noqa: B018  (it has to be on this machine)
         await engine.call(lambda: engine.client.images.get(self._image))
+        self._own = ScratchFolder("room")
 
     async def enter(self, launch: Launch) -> Launch:
         """Start a container for a program; what is to be launched is the bridge to it."""
         engine = self._connected()
-        self._count += 1
-        path = self._folder / f"gate-{self._count}"
-        os.mkfifo(path)
+        path = self._new_gate()
         gate = os.open(path, os.O_RDWR)  # keeps what is written to it until the container reads
         inside = Inside(self._journal, self._name)
         try:
@@ -107,6 +111,16 @@ class ContainerRoom:
         bridge = Launch(argv, Path("/"), {}, terminal=launch.terminal)
         self._running[argv] = _Running(container, inside, gate)
         return bridge
+
+    def _new_gate(self) -> Path:
+        """A gate for one container, with the file that says where names are looked up beside it."""
+        self._count += 1
+        assert self._own is not None  # it is open
+        folder = self._own.path / str(self._count)
+        folder.mkdir()
+        (folder / NAMES).write_text(name_files()[NAMES])
+        os.mkfifo(folder / "gate")
+        return folder / "gate"
 
     def _connected(self) -> Engine:
         if self._engine is None:
@@ -122,7 +136,7 @@ class ContainerRoom:
             entrypoint=["/bin/sh", "-c", GATE],
             environment={name: value for name, value in launch.environment.items() if name not in ours},
             working_dir=str(launch.cwd),
-            volumes=self._mounts(launch.cwd),
+            volumes=self._mounts(launch.cwd, gate.parent),
             user=engine.user or None,
             stdin_open=True,
             tty=launch.terminal,
@@ -139,12 +153,10 @@ class ContainerRoom:
             raise
         return container
 
-    def _mounts(self, cwd: Path) -> dict[str, dict[str, str]]:
-        names = self._folder / "resolv.conf"
-        names.write_text(name_files()["resolv.conf"])
-        mounts = {str(path): {"bind": str(path), "mode": "ro"} for path in self._reads}
+    def _mounts(self, cwd: Path, own: Path) -> dict[str, dict[str, str]]:
+        mounts = {str(path): {"bind": str(path), "mode": "ro"} for path in (*self._reads, own)}
         mounts |= {str(path): {"bind": str(path), "mode": "rw"} for path in (*self._writes, cwd)}
-        return mounts | {str(names): {"bind": "/etc/resolv.conf", "mode": "ro"}}
+        return mounts | {str(own / NAMES): {"bind": f"/etc/{NAMES}", "mode": "ro"}}
 
     async def _furnish(self, inside: Inside, pid: int) -> None:
         """Open the servers' sockets and the way out in the network of a container."""
@@ -187,8 +199,13 @@ class ContainerRoom:
             running.inside.close()
             os.close(running.gate)
         self._running.clear()
-        if engine is not None:
-            try:
-                await engine.call(lambda: engine.remove_labelled(self._label))
-            finally:
-                engine.close()
+        own, self._own = self._own, None
+        try:
+            if engine is not None:
+                try:
+                    await engine.call(lambda: engine.remove_labelled(self._label))
+                finally:
+                    engine.close()
+        finally:
+            if own is not None:
+                own.close()
