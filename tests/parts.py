@@ -49,7 +49,7 @@ FULL: Final = {
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
         "mcp_server/test_(transports|mcp|harness).py",
-        "pytest_plugin/test_(failures|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
+        "pytest_plugin/test_(asynchronous|failures|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
         "testing/test_snapshot_fixture.py",
         r"models/test_typing\.py::test_mypy",
         r"test_docs\.py::test_the_examples_of_a_document",
@@ -69,7 +69,7 @@ KEPT: Final = {
         r"e2e/test_cli\.py::test_(serve_prints_one_line|check_says|show_prints_the_trace)",
         r"mcp_server/test_transports\.py::test_a_client_over_stdio_has_all_tools",
         r"pytest_plugin/test_plugin\.py::test_a_(passing|failing)_test",
-        r"pytest_plugin/test_failures\.py::test_the_cause_comes_first",
+        r"pytest_plugin/test_(failures|asynchronous)\.py::test_(the_cause_comes_first|asynchronous_tests)",
         r"test_docs\.py::test_the_examples_of_a_document.*(README|pytest)",
         r"worlds/mcp/test_process\.py::test_a_real_server",
     ),

@@ -256,6 +256,7 @@ def test_the_idle_plugin_loads_nothing_of_the_package(tmp_path):
         [
             "soundstage",
             "soundstage.pytest_plugin",
+            "soundstage.pytest_plugin._asynchronous",
             "soundstage.pytest_plugin._budget",
             "soundstage.pytest_plugin._clean",
             "soundstage.pytest_plugin._containers",

@@ -40,7 +40,8 @@ def forbid(name: str, doing: str, args: tuple[Any, ...], kwargs: Mapping[str, An
         f"this run is on virtual time and tried to {doing}",
         expected="an app that talks to its model and its worlds in process",
         seen=f"{name}({', '.join(shown)})",
-        hint="pass the model to the app, or run the test on the machine's time: clock=SystemClock()",
+        hint="pass the model to the app, or run the test on the machine's time: clock=SystemClock(), "
+        "in pytest @pytest.mark.soundstage(clock='system')",
     )
 
 

@@ -3,7 +3,7 @@
 from soundstage.host._builder import HostBuilder
 from soundstage.host._checks import check_asked, check_egress, check_end, list_rules, mistake_of_script
 from soundstage.host._context import App, AppContext, app_daemon
-from soundstage.host._ending import Ending, failures_of
+from soundstage.host._ending import Ending, failures_of, told_beside
 from soundstage.host._frames import errors_of, hide_frames, is_ours
 from soundstage.host._host import Host, watched_runs
 from soundstage.host._llm import ModelSide
@@ -37,5 +37,6 @@ __all__ = [
     "make_world",
     "mistake_of_script",
     "serve",
+    "told_beside",
     "watched_runs",
 ]

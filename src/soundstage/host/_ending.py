@@ -70,18 +70,38 @@ class Ending:
         """
         main = error if error is not None else self.interrupted
         if isinstance(error, ExpectationError) and error.__cause__ is None and failed:
-            failed[0].__context__ = None if failed[0].__context__ is error else failed[0].__context__
-            error.__cause__ = failed[0]
+            error.__cause__ = _on_its_own(failed[0], error)
         if main is not None:
             for problem in self.problems:
                 if problem is not main.__cause__:
-                    problem.__context__ = None if problem.__context__ is main else problem.__context__
-                    main.add_note(f"and while the run was being ended:\n{told(problem)}")
+                    main.add_note(f"and while the run was being ended:\n{told(_on_its_own(problem, main))}")
         if error is None:
             self._patience.finish()
             raise_together(self.problems)
         elif isinstance(self.interrupted, KeyboardInterrupt):
             raise self.interrupted from error
+
+
+def _on_its_own(problem: BaseException, beside: BaseException) -> BaseException:
+    """A problem that does not tell the error beside which it came as its own context."""
+    if problem.__context__ is beside:
+        problem.__context__ = None
+    return problem
+
+
+def told_beside(error: BaseException | None, problems: Sequence[BaseException]) -> None:
+    """Raise what went wrong in parts around a body; on the body's own error, if there is one, it is noted instead.
+
+    An expectation that was not met may have one of them as its cause.
+    """
+    if error is None:
+        raise_together(problems)
+        return
+    for problem in problems:
+        if isinstance(error, ExpectationError) and error.__cause__ is None:
+            error.__cause__ = _on_its_own(problem, error)
+        elif problem is not error:
+            error.add_note(f"and while a fixture was being ended:\n{told(_on_its_own(problem, error))}")
 
 
 def failures_of(daemons: Sequence[Daemon]) -> list[BaseException]:

@@ -2,8 +2,8 @@
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
 test asks for something, so that the plugin costs next to nothing where it is not used; this file, `_snapshots`,
-`_schedules`, `_budget`, `_containers` and the fixtures of wings import pytest alone, and everything else is in
-`_stage`.
+`_schedules`, `_asynchronous`, `_budget`, `_containers` and the fixtures of wings import pytest alone, and everything
+else is in `_stage`.
 
 How a test runs. The first fixture makes the `Stage` of the test: journal, clock, script, model. Fixtures add
 daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from soundstage.errors import EnvironmentProblem
-from soundstage.pytest_plugin import _budget, _containers
+from soundstage.pytest_plugin import _asynchronous, _budget, _containers
 from soundstage.pytest_plugin._clean import clean_report
 from soundstage.pytest_plugin._containers import services_scope as services_scope
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
@@ -102,6 +102,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SNAPSHOTS] = SnapshotBook(config)
     config.pluginmanager.register(config.stash[SNAPSHOTS], "soundstage-snapshots")
     config.pluginmanager.register(_containers, "soundstage-containers")
+    config.pluginmanager.register(_asynchronous, "soundstage-asynchronous")
     _budget.register(config)
     _register_wings(config)
     for marker in (*MARKERS, MARKER, _containers.MARKER):
@@ -129,6 +130,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     if stage is None:
         with every_call_awaited():
             return (yield)
+    body = pyfuncitem.obj
     stage.take_over(pyfuncitem)
     try:
         with every_call_awaited():
@@ -136,6 +138,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     except BaseException as error:
         stage.note_causes(error)
         raise
+    finally:
+        pyfuncitem.obj = body
     stage.check()
     return result
 

@@ -43,6 +43,7 @@ from soundstage.journal import Journal, Redactor, RunStarted
 from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
 from soundstage.net import ClosedSet, Egress, EgressProxy
+from soundstage.pytest_plugin._asynchronous import body_of, written
 from soundstage.pytest_plugin._schedules import schedule_of
 from soundstage.trace import Trace, silences_asserted
 from soundstage.wings import wings
@@ -93,6 +94,17 @@ class Options(NamedTuple):
             )
         return cls(**({"seed": settings.seed, "egress": settings.egress} | given))
 
+    def chosen_clock(self, otherwise: str) -> str:
+        """`virtual` or `system`; unless the mark says it, `otherwise`.
+
+        Raises:
+            ScriptError: for another word.
+        """
+        chosen = self.clock or otherwise
+        if chosen not in ("system", "virtual"):
+            raise ScriptError("unknown clock", expected="'virtual' or 'system'", seen=repr(chosen))
+        return chosen
+
 
 class Stage:
     """Journal, clock, script, model and daemons of one test."""
@@ -134,12 +146,11 @@ class Stage:
         """The stage that the test's mark and fixtures ask for."""
         settings = load_settings(item.config.rootpath, os.environ)
         options = Options.of(item.get_closest_marker("soundstage"), settings)
+        asynchronous = inspect.iscoroutinefunction(written(item))
         real_fixtures = _real_fixtures() & set(item.fixturenames)
-        real = bool(real_fixtures) or not inspect.iscoroutinefunction(item.obj)
-        chosen = options.clock or ("system" if real else "virtual")
-        if chosen not in ("system", "virtual"):
-            raise ScriptError("unknown clock", expected="'virtual' or 'system'", seen=repr(chosen))
-        if chosen == "system" and inspect.iscoroutinefunction(item.obj) and schedule_of(item) is not None:
+        real = bool(real_fixtures) or not asynchronous
+        chosen = options.chosen_clock("system" if real else "virtual")
+        if chosen == "system" and asynchronous and schedule_of(item) is not None:
             raise ScriptError(
                 "schedules need virtual time",
                 expected="a test whose app, model and worlds are in process",
@@ -311,12 +322,12 @@ class Stage:
 
     def take_over(self, item: pytest.Function) -> None:
         """Make an asynchronous test function an ordinary one that runs on this stage."""
-        body = item.obj
+        body = written(item)
         if inspect.iscoroutinefunction(body):
 
             @functools.wraps(body)  # so that pytest finds the test in a traceback
             def whole(**values: object) -> object:
-                return run(self._drive(body(**values)), clock=self.journal.clock)
+                return run(self._drive(body_of(item, body, **values)), clock=self.journal.clock)
 
             item.obj = whole
         elif self._waiting:
