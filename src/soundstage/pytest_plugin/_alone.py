@@ -11,7 +11,7 @@ import pytest
 from soundstage.clock import SystemClock, VirtualClock, run
 from soundstage.config import load_settings
 from soundstage.errors import ScriptError
-from soundstage.pytest_plugin._stage import Options
+from soundstage.pytest_plugin._options import Options
 
 
 def run_alone(item: pytest.Function, body: Coroutine[Any, Any, object]) -> None:

@@ -13,12 +13,12 @@ import inspect
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 import pytest
 
 from soundstage.clock import Clock, IdSource, SystemClock, VirtualClock, run
-from soundstage.config import Settings, load_settings
+from soundstage.config import load_settings
 from soundstage.errors import ExpectationError, InvalidStateError, ScriptError
 from soundstage.guard import real_environment
 from soundstage.host import (
@@ -42,8 +42,9 @@ from soundstage.host import (
 from soundstage.journal import Journal, Redactor, RunStarted
 from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
-from soundstage.net import ClosedSet, Egress, EgressProxy
+from soundstage.net import ClosedSet, EgressProxy
 from soundstage.pytest_plugin._asynchronous import body_of, written
+from soundstage.pytest_plugin._options import Options
 from soundstage.pytest_plugin._schedules import schedule_of
 from soundstage.trace import Trace, silences_asserted
 from soundstage.wings import wings
@@ -65,45 +66,6 @@ GRACE: Final = 1.0  # seconds that an app gets to end by itself on the machine's
 
 def _real_fixtures() -> frozenset[str]:
     return REAL.union(*(wing.real_time for wing in wings()))
-
-
-class Options(NamedTuple):
-    """The mark of a test: `@pytest.mark.soundstage(...)`."""
-
-    strict: bool = True
-    seed: int = 0
-    script: str | Path | None = None
-    clock: str | None = None
-    egress: Egress = "fail"
-    hosts: Sequence[str] = ()
-    unfinished: str = "fail"
-
-    @classmethod
-    def of(cls, mark: pytest.Mark | None, settings: Settings) -> Self:
-        """The options in a mark; what it leaves open is in the settings.
-
-        Raises:
-            ScriptError: for one that does not exist.
-        """
-        given = dict(mark.kwargs) if mark else {}
-        unknown = sorted(set(given) - set(cls._fields))
-        if unknown or (mark and mark.args):
-            raise ScriptError(
-                f"the mark `soundstage` has no option {unknown[0]!r}" if unknown else "options are named",
-                expected=", ".join(cls._fields),
-            )
-        return cls(**({"seed": settings.seed, "egress": settings.egress} | given))
-
-    def chosen_clock(self, otherwise: str) -> str:
-        """`virtual` or `system`; unless the mark says it, `otherwise`.
-
-        Raises:
-            ScriptError: for another word.
-        """
-        chosen = self.clock or otherwise
-        if chosen not in ("system", "virtual"):
-            raise ScriptError("unknown clock", expected="'virtual' or 'system'", seen=repr(chosen))
-        return chosen
 
 
 class Stage:
