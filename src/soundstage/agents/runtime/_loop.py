@@ -23,7 +23,7 @@ from soundstage.agents.runtime._hooks import ShellHooks
 from soundstage.agents.runtime._permissions import PermissionMode
 from soundstage.agents.runtime._registry import AgentRegistry
 from soundstage.clock import Deadline, IdSource, running_clock
-from soundstage.errors import ModelError
+from soundstage.errors import InvalidStateError, ModelError
 from soundstage.journal import AgentFinished, AgentStarted, FileChanged, Journal, ModelResponded
 from soundstage.messages import (
     Caller,
@@ -136,8 +136,15 @@ class AgentLoop:
             UnknownAgentError: if there is no such agent.
             TaskError: if the task says nothing, or its timeout is none.
             ScriptError: if the script or tape behind the model has no answer.
+            InvalidStateError: if the journal keeps another time than the event loop, so that limits would pass at once.
             asyncio.CancelledError: when it is aborted from outside.
         """
+        if running_clock().virtual is not self.journal.clock.virtual:
+            raise InvalidStateError(
+                "this agent loop keeps another time than the event loop on which it runs",
+                expected="a journal on the clock of the run",
+                hint="make the AgentLoop, or its Journal, in the coroutine that you run",
+            )
         work = _Work(self, self.agents[task.agent], task)
         self._at_work.append(work)
         try:
