@@ -7,8 +7,20 @@ import os
 
 import pytest
 
-from soundstage.agents.runtime import ShellHook, ShellHooks, ToolDefinitionError, tool
+from soundstage.agents.runtime import (
+    AgentDefinition,
+    AgentLoop,
+    AgentRegistry,
+    AgentTask,
+    ShellHook,
+    ShellHooks,
+    ToolDefinitionError,
+    tool,
+)
+from soundstage.clock import run
+from soundstage.errors import InvalidStateError
 from soundstage.journal import HookFired, ToolCalled, ToolReturned
+from soundstage.models import ScriptedModel
 
 
 @tool
@@ -145,3 +157,10 @@ def test_what_is_no_hook_is_refused():
         ShellHook(event="OnFriday", command="true")
     with pytest.raises(ToolDefinitionError, match="this is no hook"):
         ShellHook(event="PreToolUse", command=" ")
+
+
+def test_a_loop_of_another_time_than_its_run_is_refused_because_a_hook_would_be_passed_over(script):
+    made = AgentLoop(ScriptedModel(script), AgentRegistry([AgentDefinition(slug="w")]))
+    with pytest.raises(InvalidStateError, match="keeps another time"):
+        run(made.run(AgentTask(id="t", agent="w", prompt="go")))
+    assert made.journal.read() == []

@@ -19,7 +19,7 @@ from soundstage.agents.runtime import (
     tool,
 )
 from soundstage.clock import run
-from soundstage.errors import InvalidStateError, NoMatchError
+from soundstage.errors import NoMatchError
 from soundstage.journal import (
     AgentFinished,
     AgentStarted,
@@ -598,10 +598,3 @@ def test_two_runs_of_a_team_write_the_same_journal(tmp_path):
     first, second = (run(main(tmp_path / f"{number}.jsonl")) for number in (1, 2))
     assert first == second
     assert first.count(b'"ToolReturned"') == 4
-
-
-def test_a_loop_that_was_made_outside_of_the_run_is_refused_because_its_limits_would_pass_at_once(script):
-    made = AgentLoop(ScriptedModel(says(script, "hi")), AgentRegistry([AgentDefinition(slug="w")]))
-    with pytest.raises(InvalidStateError, match="keeps another time"):
-        run(made.run(AgentTask(id="t", agent="w", prompt="go")))
-    assert made.journal.read() == []
