@@ -50,7 +50,7 @@ def _library() -> Any:
 async def _measure(count: int, messages: int) -> float:
     """Messages per second: those of users and those of bots."""
     from soundstage.journal import Journal
-    from soundstage.worlds.discord import Discord
+    from soundstage.discord import Discord
 
     async with AsyncExitStack() as stack:
         worlds = []
@@ -67,7 +67,7 @@ async def _measure(count: int, messages: int) -> float:
 
 async def _connect(world: Any, stack: AsyncExitStack) -> None:
     """One bot, whose library talks to this Discord and to no other."""
-    from soundstage.worlds.discord import pointed_at
+    from soundstage.discord import pointed_at
 
     discord = _library()
     client = discord.Client(intents=discord.Intents.all(), guild_ready_timeout=0.01)

@@ -18,7 +18,7 @@ from soundstage.agents import (
     ParagraphWindow,
     SentenceShatter,
 )
-from soundstage.worlds.discord import DiscordPyGateway
+from soundstage.discord import DiscordPyGateway
 
 LIMIT: Final = 2000  # characters of a message, https://discord.com/developers/docs/resources/message
 PIECE: Final = LIMIT // 2  # a window that is not full yet and one more piece stay below the limit

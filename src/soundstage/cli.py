@@ -44,23 +44,6 @@ ScriptFile = Annotated[
 
 
 @app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the page and the journals.")] = Path(
-        "soundstage-demo"
-    ),
-) -> None:
-    """Run six scenarios: a console chat, a team of agents, a program on a terminal, a Discord bot, an agent on an
-    SDK over the wire, the real Claude Code fixing a bug.
-
-    Shows progress, then a table and the path of an HTML page. A scenario that needs what is not installed is
-    skipped. Exit code 1 if one failed.
-    """
-    from soundstage.demo import run_demo
-
-    raise typer.Exit(GOOD if run_demo(out) else FAILED)
-
-
-@app.command()
 def serve(
     script: Annotated[
         Path, typer.Option(exists=True, dir_okay=False, help="What the model says: YAML, JSON or Python.")

@@ -56,7 +56,13 @@ _OURS: Final = (
     Wing(name="agents", events=("soundstage.agents._entries", "soundstage.agents.teams._events")),
     Wing(name="claude_code", events=("soundstage.drivers.claude_code._events",)),
     Wing(name="containers", events=("soundstage.drivers._container._events",)),
-    Wing(name="discord", events=("soundstage.worlds.discord._events",), real_time=("discord",)),
+    Wing(name="demo", commands={"demo": "soundstage.demo._command:demo"}),
+    Wing(
+        name="discord",
+        events=("soundstage.discord._events",),
+        fixtures=("soundstage.discord._fixtures",),
+        real_time=("discord",),
+    ),
     Wing(name="mcp", events=("soundstage.worlds.mcp._events",), real_time=("mcp_server",)),
     Wing(
         name="nostr",

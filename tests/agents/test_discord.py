@@ -18,6 +18,7 @@ from soundstage.agents import (
     SettingError,
 )
 from soundstage.clock import run
+from soundstage.discord import VirtualDiscordGateway, discord_of
 from soundstage.host import HostBuilder
 from soundstage.journal import DaemonChanged
 
@@ -226,14 +227,14 @@ def two_channels(app):
 
 def test_two_branches_share_one_virtual_discord():
     async def body(host):
-        ann = host.discord.user("ann")
+        ann = discord_of(host).user("ann")
         await ann.says("one", channel=1001)
         await ann.says("two", channel=1002)
         await ann.says("three", channel=1003)
         await host.clock.sleep(60)
-        return sorted(host.discord.sent_messages)
+        return sorted(discord_of(host).sent_messages)
 
-    heard = HostBuilder().with_virtual_discord().configure(two_channels).run(body)
+    heard = HostBuilder().add(VirtualDiscordGateway).configure(two_channels).run(body)
     assert heard == [(1001, "heard one"), (1001, "heard two"), (1002, "heard one"), (1002, "heard two")]
 
 
@@ -248,9 +249,9 @@ def test_either_switch_lets_messages_of_bots_in_and_the_branch_has_the_last_word
         app.covenant().connect(chat).routes(lambda to: to.route(ChatReceived, ChatReply, echo))
 
     async def body(host):
-        await host.discord.user("robot", bot=True).says("beep", channel=1001)
+        await discord_of(host).user("robot", bot=True).says("beep", channel=1001)
         await host.clock.sleep(5)
-        return [message.text for message in host.discord.sent_messages]
+        return [message.text for message in discord_of(host).sent_messages]
 
-    sent = HostBuilder().with_virtual_discord(include_bots=gateway).configure(configure).run(body)
+    sent = HostBuilder().add(VirtualDiscordGateway, include_bots=gateway).configure(configure).run(body)
     assert sent == (["heard beep"] if heard else [])

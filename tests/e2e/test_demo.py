@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from soundstage.demo import run_demo
-from soundstage.demo._run import SCENARIOS, run_scenario, told
+from soundstage.demo._run import SCENARIOS, run_demo, run_scenario, told
 from soundstage.drivers.claude_code import find_cli
 from soundstage.errors import EnvironmentProblem, ExpectationError
 from soundstage.journal import Redactor, ScreenChanged, read_journal

@@ -19,6 +19,7 @@ from soundstage.agents import (
     CovenantError,
     DiscordBranch,
 )
+from soundstage.discord import VirtualDiscordGateway, discord_of
 from soundstage.errors import InvalidStateError
 from soundstage.host import HostBuilder
 from soundstage.journal import DaemonChanged
@@ -109,7 +110,7 @@ def test_a_covenant_that_is_refused_starts_nothing():
     async def body(host):
         raise AssertionError("the body must not run")
 
-    builder = HostBuilder().with_virtual_discord()
+    builder = HostBuilder().add(VirtualDiscordGateway)
     builder.configure(lambda app: app.covenant().connect(app.use_discord(GENERAL)).routes(lambda to: None))
     with pytest.raises(CovenantError, match="2 errors"):
         builder.run(body)
@@ -132,8 +133,8 @@ def test_routes_are_declared_once_and_after_all_branches_are_connected():
 def test_both_samples_say_the_same_and_only_one_of_them_has_routes():
     async def body(host):
         host.llm.on(user="hello").reply("Hi.\n\nHow are you?")
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("How")
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("How")
         daemons = {event.daemon for event in host.journal.events(DaemonChanged)}
         return said(host), host.llm.requests, {name for name in daemons if name.startswith("route ")}
 

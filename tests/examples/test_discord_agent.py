@@ -23,6 +23,7 @@ from soundstage.agents import (
     ChatReplyDraft,
 )
 from soundstage.clock import run
+from soundstage.discord import discord_of
 from soundstage.errors import AppError, ExpectationError, ScriptError
 from soundstage.journal import Journal, MessageSent, ModelRequested, ModelResponded
 from soundstage.messages import assistant, user
@@ -48,8 +49,8 @@ def told(error):
 def test_a_message_is_one_prompt_with_its_words_and_the_answer_comes_in_its_channel(on_discord, bot):
     async def body(host):
         host.llm.on(user=QUESTION).reply(SENTENCE)
-        await host.discord.user("ann").says(QUESTION, channel="general")
-        await host.discord.expect_message(SENTENCE, channel="general")
+        await discord_of(host).user("ann").says(QUESTION, channel="general")
+        await discord_of(host).expect_message(SENTENCE, channel="general")
         return said(host), host.llm.prompts
 
     assert on_discord(bot).run(body) == ([SENTENCE], [QUESTION])
@@ -59,9 +60,9 @@ def test_several_people_are_answered_in_order_and_the_model_knows_the_conversati
     async def body(host):
         host.llm.on(user="one").reply("first")
         host.llm.on(user="two").reply("second")
-        await host.discord.user("ann").says("one", channel="general")
-        await host.discord.user("bob").says("two", channel="general")
-        await host.discord.expect_message("second", channel="general")
+        await discord_of(host).user("ann").says("one", channel="general")
+        await discord_of(host).user("bob").says("two", channel="general")
+        await discord_of(host).expect_message("second", channel="general")
         return said(host), host.llm.requests[-1].messages[1:]
 
     messages = (user("one"), assistant("first"), user("two"))
@@ -71,13 +72,13 @@ def test_several_people_are_answered_in_order_and_the_model_knows_the_conversati
 def test_nothing_is_asked_for_other_channels_bots_and_blanks(on_discord, bot):
     async def body(host):
         host.llm.on(user="here").reply("yes")
-        ann = host.discord.user("ann")
+        ann = discord_of(host).user("ann")
         await ann.says("elsewhere", channel="random")
         await ann.says_privately("psst")
-        await host.discord.user("helper", bot=True).says("beep", channel="general")
+        await discord_of(host).user("helper", bot=True).says("beep", channel="general")
         await ann.says("", channel="general", attachments=[("cat.png", b"meow")])
         await ann.says("here", channel="general")
-        await host.discord.expect_message("yes", channel="general")
+        await discord_of(host).expect_message("yes", channel="general")
         return said(host), host.llm.prompts
 
     assert on_discord(bot).run(body) == (["yes"], ["here"])
@@ -97,8 +98,8 @@ def test_a_long_answer_is_cut_into_messages_that_discord_takes(on_discord, bot, 
         host.llm.on(user="long").reply(answer)
         host.llm.on(user="end").reply("that was all")
         for line in ("long", "end"):
-            await host.discord.user("ann").says(line, channel="general")
-        await host.discord.expect_message("that was all", channel="general")
+            await discord_of(host).user("ann").says(line, channel="general")
+        await discord_of(host).expect_message("that was all", channel="general")
         return said(host)[:-1]
 
     messages = on_discord(bot).run(body)
@@ -110,8 +111,8 @@ def test_a_long_answer_is_cut_into_messages_that_discord_takes(on_discord, bot, 
 def test_what_the_model_thinks_is_not_said(on_discord, bot):
     async def body(host):
         host.llm.on(user="why").reply(blocks=[{"thinking": "Hm. A riddle."}, {"text": "Because."}])
-        await host.discord.user("ann").says("why", channel="general")
-        await host.discord.expect_message("Because", channel="general")
+        await discord_of(host).user("ann").says("why", channel="general")
+        await discord_of(host).expect_message("Because", channel="general")
         return said(host)
 
     assert on_discord(bot).run(body) == ["Because."]
@@ -120,8 +121,8 @@ def test_what_the_model_thinks_is_not_said(on_discord, bot):
 def test_an_error_of_the_model_ends_the_bot_and_the_wait_and_is_in_the_report(on_discord, bot):
     async def body(host):
         host.llm.on(user="hello").error(503, "the model is overloaded")
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("anything", within=60)
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("anything", within=60)
 
     with pytest.raises(ExpectationError, match=r"^the app failed: ") as caught:
         on_discord(bot).run(body)
@@ -131,8 +132,8 @@ def test_an_error_of_the_model_ends_the_bot_and_the_wait_and_is_in_the_report(on
 def test_an_answer_that_nobody_wrote_is_the_mistake_of_the_script(bot):
     async def body(host):
         host.llm.on(user="hello").reply("hi")
-        await host.discord.user("ann").says("good bye", channel="general")
-        await host.discord.expect_nothing(within=2)
+        await discord_of(host).user("ann").says("good bye", channel="general")
+        await discord_of(host).expect_nothing(within=2)
 
     with pytest.raises(ScriptError) as caught:
         in_process(bot).run(body)
@@ -142,8 +143,8 @@ def test_an_answer_that_nobody_wrote_is_the_mistake_of_the_script(bot):
 def test_the_journal_in_the_file_has_everything_in_order(on_discord, bot, tmp_path):
     async def body(host):
         host.llm.on(user=QUESTION).reply(SENTENCE)
-        await host.discord.user("ann").says(QUESTION, channel="general")
-        await host.discord.expect_message(SENTENCE)
+        await discord_of(host).user("ann").says(QUESTION, channel="general")
+        await discord_of(host).expect_message(SENTENCE)
 
     path = tmp_path / "journal.jsonl"
     on_discord(bot, journal=path).run(body)
@@ -163,9 +164,9 @@ def test_the_journal_in_the_file_has_everything_in_order(on_discord, bot, tmp_pa
 def test_the_typed_journals_of_a_run_have_the_entries_of_their_family(bot):
     async def body(host):
         host.llm.on(user="hello").reply(blocks=[{"thinking": "A greeting."}, {"text": "hi"}])
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("hi")
-        await host.discord.expect_nothing(within=2)
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("hi")
+        await discord_of(host).expect_nothing(within=2)
         return host
 
     host = in_process(bot).run(body)
@@ -189,8 +190,8 @@ def test_the_typed_journals_of_a_run_have_the_entries_of_their_family(bot):
 def test_a_reply_is_led_to_by_the_message_that_it_answers(bot):
     async def body(host):
         host.llm.on(user="hello").reply("hi")
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("hi")
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("hi")
         return host.journal
 
     journal = in_process(bot).run(body)
@@ -214,9 +215,9 @@ def test_a_reply_is_led_to_by_the_message_that_it_answers(bot):
 def test_a_rate_limit_of_discord_is_waited_for(bot):
     async def body(host):
         host.llm.on(user="hello").reply("hi")
-        host.discord.rate_limit(times=2)
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("hi", channel="general")
+        discord_of(host).rate_limit(times=2)
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("hi", channel="general")
         return said(host), host.llm.prompts
 
     assert as_program(bot).run(body) == (["hi"], ["hello"])
@@ -225,9 +226,9 @@ def test_a_rate_limit_of_discord_is_waited_for(bot):
 def test_a_channel_in_which_the_bot_may_not_write_ends_it_with_the_words_of_discord(bot):
     async def body(host):
         host.llm.on(user="hello").reply("hi")
-        host.discord.deny("SEND_MESSAGES", channel="general")
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("hi", within=60)
+        discord_of(host).deny("SEND_MESSAGES", channel="general")
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("hi", within=60)
 
     with pytest.raises(ExpectationError, match="exited with code 1") as caught:
         as_program(bot).run(body)
@@ -237,8 +238,8 @@ def test_a_channel_in_which_the_bot_may_not_write_ends_it_with_the_words_of_disc
 def test_the_program_keeps_its_journal_without_being_asked(bot, tmp_path):
     async def body(host):
         host.llm.on(user="hello").reply("hi")
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("hi")
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("hi")
 
     as_program(bot, cwd=tmp_path).run(body)
     [path] = tmp_path.iterdir()
@@ -287,8 +288,8 @@ def test_twenty_hosts_at_once_share_nothing(bot):
     async def one(number):
         async with in_process(bot).build() as host:
             host.llm.on(user="who").reply(f"I am {number}")
-            await host.discord.user("ann").says(f"who are you, {number}?", channel="general")
-            await host.discord.expect_message("I am")
+            await discord_of(host).user("ann").says(f"who are you, {number}?", channel="general")
+            await discord_of(host).expect_message("I am")
             return said(host), host.llm.prompts
 
     async def main():
@@ -300,8 +301,8 @@ def test_twenty_hosts_at_once_share_nothing(bot):
 def test_two_runs_in_process_write_the_same_journal(bot, tmp_path):
     async def body(host):
         host.llm.on(user="hello").reply("hi")
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("hi")
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("hi")
 
     paths = [tmp_path / name for name in ("one", "two")]
     for path in paths:

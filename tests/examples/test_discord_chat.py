@@ -11,21 +11,22 @@ import pytest
 from examples import discord_chat
 from soundstage.agents import ChatEntry, ChatReceived, ChatReply
 from soundstage.clock import SystemClock, VirtualClock, run
-from soundstage.journal import DaemonChanged
-from soundstage.trace import assert_ordered
-from soundstage.worlds.discord import (
+from soundstage.discord import (
     DiscordGatewayChanged,
     DiscordRateLimited,
     DiscordScriptedConversation,
+    discord_of,
 )
+from soundstage.journal import DaemonChanged
+from soundstage.trace import assert_ordered
 from support.ways import ROOT
 from support.ways_discord import as_program, in_process, said, start_bot_alone
 
 
 def test_a_message_comes_back_in_its_channel_with_the_name_of_who_wrote_it(on_discord):
     async def body(host):
-        await host.discord.user("ann").says("Hello, world!", channel="general")
-        reply = await host.discord.expect_message("Hello", channel="general")
+        await discord_of(host).user("ann").says("Hello, world!", channel="general")
+        reply = await discord_of(host).expect_message("Hello", channel="general")
         return reply.text, said(host)
 
     assert on_discord(discord_chat).run(body) == ("ann: Hello, world!", ["ann: Hello, world!"])
@@ -33,11 +34,11 @@ def test_a_message_comes_back_in_its_channel_with_the_name_of_who_wrote_it(on_di
 
 def test_several_people_are_answered_in_the_order_in_which_they_write(on_discord):
     async def body(host):
-        ann, bob = host.discord.user("ann"), host.discord.user("bob")
+        ann, bob = discord_of(host).user("ann"), discord_of(host).user("bob")
         for number in range(3):
             await ann.says(f"a{number}", channel="general")
             await bob.says(f"b{number}", channel="general")
-        await host.discord.expect_message("b2", channel="general")
+        await discord_of(host).expect_message("b2", channel="general")
         return said(host)
 
     expected = [f"{name}: {name[0]}{number}" for number in range(3) for name in ("ann", "bob")]
@@ -46,14 +47,14 @@ def test_several_people_are_answered_in_the_order_in_which_they_write(on_discord
 
 def test_other_channels_private_messages_bots_and_blanks_are_left_alone(on_discord):
     async def body(host):
-        ann = host.discord.user("ann")
+        ann = discord_of(host).user("ann")
         await ann.says("elsewhere", channel="random")
         await ann.says_privately("psst")
-        await host.discord.user("helper", bot=True).says("beep", channel="general")
+        await discord_of(host).user("helper", bot=True).says("beep", channel="general")
         await ann.says("", channel="general", attachments=[("cat.png", b"meow")])
         await ann.says("here", channel="general")
-        await host.discord.expect_message("here", channel="general")
-        await host.discord.expect_nothing(within=0.05)
+        await discord_of(host).expect_message("here", channel="general")
+        await discord_of(host).expect_nothing(within=0.05)
         return said(host)
 
     assert on_discord(discord_chat).run(body) == ["ann: here"]
@@ -63,8 +64,8 @@ def test_a_conversation_that_is_written_down_is_said_and_answered_step_by_step(o
     steps = [("ann", "hello", "ann: hello"), ("bob", "me too", "/^bob: ME/i"), ("ann", "bye", None)]
 
     async def body(host):
-        hello, too, nothing = await DiscordScriptedConversation(steps).run(host.discord, within=30)
-        await host.discord.expect_message("ann: bye", channel="general")
+        hello, too, nothing = await DiscordScriptedConversation(steps).run(discord_of(host), within=30)
+        await discord_of(host).expect_message("ann: bye", channel="general")
         return hello.text, too.text, nothing
 
     assert on_discord(discord_chat).run(body) == ("ann: hello", "bob: me too", None)
@@ -73,8 +74,8 @@ def test_a_conversation_that_is_written_down_is_said_and_answered_step_by_step(o
 @pytest.mark.parametrize("text", ["ä🎭 日本", '{"json": [1, "{sender}"]}', "**bold** <@1> %s", "two\nlines"])
 def test_what_is_special_in_a_message_comes_back_as_it_is(text):
     async def body(host):
-        await host.discord.user("ann").says(text, channel="general")
-        await host.discord.expect_message("ann: ", channel="general")
+        await discord_of(host).user("ann").says(text, channel="general")
+        await discord_of(host).expect_message("ann: ", channel="general")
         return said(host)
 
     assert in_process(discord_chat).run(body) == [f"ann: {text}"]
@@ -87,9 +88,9 @@ def test_what_is_special_in_a_message_comes_back_as_it_is(text):
 )
 def test_a_message_that_is_as_long_as_discord_allows_comes_back_in_several(on_discord, text, count):
     async def body(host):
-        await host.discord.user("ann").says(text, channel="general")
-        await host.discord.user("bob").says("end", channel="general")
-        await host.discord.expect_message("bob: end", channel="general")
+        await discord_of(host).user("ann").says(text, channel="general")
+        await discord_of(host).user("bob").says("end", channel="general")
+        await discord_of(host).expect_message("bob: end", channel="general")
         return said(host)
 
     *parts, _ = on_discord(discord_chat).run(body)
@@ -100,8 +101,8 @@ def test_a_message_that_is_as_long_as_discord_allows_comes_back_in_several(on_di
 
 def test_two_seconds_after_a_message_of_a_bot_nothing_has_come():
     async def body(host):
-        await host.discord.user("helper", bot=True).says("beep", channel="general")
-        await host.discord.expect_nothing(within=2)
+        await discord_of(host).user("helper", bot=True).says("beep", channel="general")
+        await discord_of(host).expect_nothing(within=2)
         return host.clock.now(), type(host.clock)
 
     assert in_process(discord_chat).run(body) == (2, VirtualClock)
@@ -109,8 +110,8 @@ def test_two_seconds_after_a_message_of_a_bot_nothing_has_come():
 
 def test_the_chat_journal_has_what_the_user_said_before_what_the_bot_said():
     async def body(host):
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("hello")
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("hello")
         assert_ordered(host.journal, ChatReceived, ChatReply)
         return [
             entry
@@ -127,9 +128,9 @@ def test_the_chat_journal_has_what_the_user_said_before_what_the_bot_said():
 def test_what_was_written_before_the_end_is_answered_before_the_bot_ends():
     async def body(host):
         for number in range(5):
-            await host.discord.user("ann").says(f"line {number}", channel="general")
-        host.discord.complete_inbound()
-        await host.discord.expect_message("line 4")
+            await discord_of(host).user("ann").says(f"line {number}", channel="general")
+        discord_of(host).complete_inbound()
+        await discord_of(host).expect_message("line 4")
         return host
 
     host = in_process(discord_chat).run(body)
@@ -139,10 +140,10 @@ def test_what_was_written_before_the_end_is_answered_before_the_bot_ends():
 
 def test_a_rate_limit_of_discord_is_waited_for():
     async def body(host):
-        host.discord.rate_limit("POST /channels/{channel_id}/messages", times=2)
+        discord_of(host).rate_limit("POST /channels/{channel_id}/messages", times=2)
         for text in ("one", "two"):
-            await host.discord.user("ann").says(text, channel="general")
-        await host.discord.expect_message("two", channel="general")
+            await discord_of(host).user("ann").says(text, channel="general")
+        await discord_of(host).expect_message("two", channel="general")
         return said(host), len(host.journal.events(DiscordRateLimited))
 
     assert as_program(discord_chat).run(body) == (["ann: one", "ann: two"], 2)
@@ -151,13 +152,13 @@ def test_a_rate_limit_of_discord_is_waited_for():
 @pytest.mark.parametrize("breaks", ["drop_connections", "reconnect_request"])
 def test_what_is_written_while_the_connection_is_broken_is_answered_after_it(breaks):
     async def body(host):
-        ann = host.discord.user("ann")
+        ann = discord_of(host).user("ann")
         await ann.says("before", channel="general")
-        await host.discord.expect_message("before")
+        await discord_of(host).expect_message("before")
         here = len(host.journal)
-        getattr(host.discord, breaks)()
+        getattr(discord_of(host), breaks)()
         await ann.says("meanwhile", channel="general")
-        await host.discord.expect_message("meanwhile")
+        await discord_of(host).expect_message("meanwhile")
         return said(host), [event.change for event in host.journal.events(DiscordGatewayChanged, here)]
 
     sent, changes = as_program(discord_chat).run(body)
@@ -167,8 +168,8 @@ def test_what_is_written_while_the_connection_is_broken_is_answered_after_it(bre
 
 def test_the_program_ends_with_the_code_of_ctrl_c():
     async def body(host):
-        await host.discord.user("ann").says("hello", channel="general")
-        await host.discord.expect_message("hello")
+        await discord_of(host).user("ann").says("hello", channel="general")
+        await discord_of(host).expect_message("hello")
         await host.console.terminal.press("Ctrl-C")
         return await host.console.terminal.expect_exit(130)
 
@@ -211,8 +212,8 @@ def test_the_help_teaches_how_to_get_a_token_and_the_id_of_a_channel():
 async def _talk(builder, number):
     async with builder.build() as host:
         for line in ("first", "second"):
-            await host.discord.user(f"u{number}").says(f"{line} of {number}", channel="general")
-            await host.discord.expect_message(f"{line} of {number}")
+            await discord_of(host).user(f"u{number}").says(f"{line} of {number}", channel="general")
+            await discord_of(host).expect_message(f"{line} of {number}")
         return said(host)
 
 

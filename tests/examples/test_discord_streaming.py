@@ -18,6 +18,7 @@ from soundstage.agents import (
     ImmediateWindow,
 )
 from soundstage.clock import run
+from soundstage.discord import discord_of
 from soundstage.trace import assert_ordered
 from support.ways_discord import in_process, said, start_bot_alone
 
@@ -26,9 +27,9 @@ TEXT = "Once there was a fox. Was it red? It was! And then"
 
 async def read_aloud(host, text, author="ann"):
     """What comes of a text: all messages until the one for the next text."""
-    await host.discord.user(author).says(text, channel="general")
-    await host.discord.user(author).says("The end.", channel="general")
-    await host.discord.expect_message("The end.", channel="general")
+    await discord_of(host).user(author).says(text, channel="general")
+    await discord_of(host).user(author).says("The end.", channel="general")
+    await discord_of(host).expect_message("The end.", channel="general")
     return said(host)[:-1]
 
 
@@ -66,9 +67,9 @@ def test_no_message_is_longer_than_discord_takes_and_nothing_is_lost(on_discord,
 def test_several_people_are_read_to_one_after_the_other(on_discord):
     async def body(host):
         for name in ("ann", "bob"):
-            await host.discord.user(name).says(f"I am {name}. I am here.", channel="general")
-        await host.discord.user("cleo").says("Done", channel="general")
-        await host.discord.expect_message("Done", channel="general")
+            await discord_of(host).user(name).says(f"I am {name}. I am here.", channel="general")
+        await discord_of(host).user("cleo").says("Done", channel="general")
+        await discord_of(host).expect_message("Done", channel="general")
         return said(host)
 
     assert on_discord(discord_streaming).run(body) == [
@@ -82,10 +83,10 @@ def test_several_people_are_read_to_one_after_the_other(on_discord):
 
 def test_other_channels_bots_and_blanks_are_left_alone(on_discord):
     async def body(host):
-        ann = host.discord.user("ann")
+        ann = discord_of(host).user("ann")
         await ann.says("Elsewhere.", channel="random")
         await ann.says_privately("Psst.")
-        await host.discord.user("helper", bot=True).says("Beep. Beep.", channel="general")
+        await discord_of(host).user("helper", bot=True).says("Beep. Beep.", channel="general")
         await ann.says("", channel="general", attachments=[("cat.png", b"meow")])
         return await read_aloud(host, "Here.")
 
@@ -94,9 +95,9 @@ def test_other_channels_bots_and_blanks_are_left_alone(on_discord):
 
 def test_a_draft_becomes_chunks_then_a_completion_and_replies():
     async def body(host):
-        await host.discord.user("ann").says("One. Two. Three", channel="general")
-        await host.discord.expect_message("Three")
-        await host.discord.expect_nothing(within=2)
+        await discord_of(host).user("ann").says("One. Two. Three", channel="general")
+        await discord_of(host).expect_message("Three")
+        await discord_of(host).expect_nothing(within=2)
         assert_ordered(host.journal, ChatReplyDraft, ChatChunk, ChatStreamCompleted)
         chunks = [entry.text for entry in host.journals.get(ChatChunk).events()]
         return chunks, [entry.text for entry in host.journals.get(ChatReply).events()]

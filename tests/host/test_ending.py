@@ -8,6 +8,7 @@ import contextlib
 import pytest
 
 from soundstage.clock import VirtualClock, VirtualLoop, run
+from soundstage.discord import VirtualDiscordGateway, discord_of
 from soundstage.errors import ExpectationError, ScriptError, WaitTimeout
 from soundstage.host import HostBuilder
 from soundstage.journal import DaemonChanged, Journal, RunFinished
@@ -329,11 +330,11 @@ def test_the_end_of_an_app_ends_every_wait_for_it_and_is_told():
         with pytest.raises(ExpectationError, match=r"1 line\(s\); 0 came[\s\S]*then the app ended by itself"):
             await host.console.collect(1, within=600)
         with pytest.raises(ExpectationError, match="then the app ended by itself"):
-            await host.discord.expect_message("two", within=600)
-        await host.discord.expect_nothing(within=600)
+            await discord_of(host).expect_message("two", within=600)
+        await discord_of(host).expect_nothing(within=600)
         assert host.clock.now() == 0
 
-    HostBuilder().with_virtual_discord().with_app(says_one_thing).run(body)
+    HostBuilder().add(VirtualDiscordGateway).with_app(says_one_thing).run(body)
 
 
 def test_every_time_out_counts_the_input_that_was_not_read():

@@ -10,6 +10,7 @@ import pytest
 
 from soundstage.agents import ChatEntry, ChatReceived, ChatReply
 from soundstage.clock import SystemClock, VirtualClock
+from soundstage.discord import Discord, VirtualDiscordGateway, discord_of
 from soundstage.errors import (
     AppError,
     ExpectationError,
@@ -53,8 +54,8 @@ client.run(os.environ["DISCORD_TOKEN"], log_handler=None)
 
 def bot_program(do, *, first=""):
     source = BOT.replace("DO", do).replace("FIRST", first)
-    run = "import os; from soundstage.worlds.discord._discordpy import point_at as p; p(os.environ['DISCORD_API_BASE'])"
-    return program(run + source).with_discord()
+    run = "import os; from soundstage.discord._discordpy import point_at as p; p(os.environ['DISCORD_API_BASE'])"
+    return program(run + source).add(Discord)
 
 
 def program(source, **options):
@@ -221,17 +222,17 @@ def test_a_virtual_discord_is_at_hand_for_the_app_and_for_the_test():
             await context.discord.send_message(message.channel_id, f"hi {message.author}")
 
     async def body(host):
-        await host.discord.wait_for_ready()
-        await host.discord.user("ann").says("hello", channel="general")
-        answer = await host.discord.expect_message("hi ann", channel="general")
-        await host.discord.expect_nothing(within=600)
+        await discord_of(host).wait_for_ready()
+        await discord_of(host).user("ann").says("hello", channel="general")
+        answer = await discord_of(host).expect_message("hi ann", channel="general")
+        await discord_of(host).expect_nothing(within=600)
         return answer.content, type(host.clock)
 
-    assert HostBuilder().with_virtual_discord().with_app(app).run(body) == ("hi ann", VirtualClock)
+    assert HostBuilder().add(VirtualDiscordGateway).with_app(app).run(body) == ("hi ann", VirtualClock)
 
 
 def test_a_bot_that_never_connects_is_named_with_its_screen():
-    builder = HostBuilder().with_discord().with_program([sys.executable, "-c", "print('no bot here')"])
+    builder = HostBuilder().add(Discord).with_program([sys.executable, "-c", "print('no bot here')"])
 
     async def body(host):
         raise AssertionError("the body must not run")
@@ -248,18 +249,18 @@ def test_a_bot_that_dies_ends_the_wait_for_its_message():
 
     async def body(host):
         with pytest.raises(ExpectationError, match=r"so far[\s\S]*RuntimeError: the bot is broken") as caught:
-            await host.discord.expect_message("more", within=600)
+            await discord_of(host).expect_message("more", within=600)
         assert not isinstance(caught.value, WaitTimeout)
         assert host.clock.now() < 600
 
     with pytest.raises(RuntimeError, match="the bot is broken"):
-        HostBuilder().with_virtual_discord().with_app(app).run(body)
+        HostBuilder().add(VirtualDiscordGateway).with_app(app).run(body)
 
 
 def test_a_bot_as_a_program_that_dies_ends_the_wait_for_its_message():
     async def body(host):
-        await host.discord.user("ann").says("die")
-        await host.discord.expect_message("more", within=600)
+        await discord_of(host).user("ann").says("die")
+        await discord_of(host).expect_message("more", within=600)
 
     with pytest.raises(ExpectationError, match="exited with code 3") as caught:
         bot_program("if message.content == 'die': os._exit(3)").run(body)
@@ -268,9 +269,9 @@ def test_a_bot_as_a_program_that_dies_ends_the_wait_for_its_message():
 
 def test_a_bot_is_ended_as_a_person_ends_it():
     async def body(host):
-        await host.discord.user("ann").says("hi")
-        await host.discord.expect_message("hi ann", channel="general")
-        assert [message.text for message in host.discord.sent_messages] == ["hi ann"]
+        await discord_of(host).user("ann").says("hi")
+        await discord_of(host).expect_message("hi ann", channel="general")
+        assert [message.text for message in discord_of(host).sent_messages] == ["hi ann"]
         return host.journal
 
     journal = bot_program("pass").run(body)
@@ -287,20 +288,20 @@ def test_a_bot_may_exit_after_ctrl_c_with_the_code_for_it(code):
     assert [event.code for event in journal.events(ProcessExited)] == [code]
 
 
-@pytest.mark.parametrize("discord", ["with_virtual_discord", "with_discord"])
+@pytest.mark.parametrize("discord", [VirtualDiscordGateway, Discord])
 def test_the_timeout_of_the_host_is_that_of_what_is_expected_on_discord(discord):
     async def body(host):
         with pytest.raises(WaitTimeout, match=r"within 0\.07 s"):
-            await host.discord.expect_message("never")
+            await discord_of(host).expect_message("never")
 
-    getattr(HostBuilder().with_timeout(0.07), discord)().run(body)
+    HostBuilder().with_timeout(0.07).add(discord).run(body)
 
 
 def test_what_is_not_configured_is_named_with_the_call_that_makes_it():
     async def body(host):
         with pytest.raises(InvalidStateError, match="not configured") as caught:
-            _ = host.discord
-        assert "with_virtual_discord" in caught.value.hint
+            _ = discord_of(host)
+        assert "add(VirtualDiscordGateway)" in caught.value.hint
         with pytest.raises(InvalidStateError, match="not configured"):
             _ = host.workspace
 

@@ -70,7 +70,7 @@ from soundstage.journal import decode_record
 assert not {"soundstage.agents", "soundstage.worlds"} & set(sys.modules)
 for line in sys.stdin.buffer.read().splitlines():
     print(type(decode_record(line).event).__name__, end=" ")
-    print("soundstage.worlds.discord" in sys.modules, "discord" in sys.modules)
+    print("soundstage.discord" in sys.modules, "discord" in sys.modules)
 """
     lines = [
         line("Noted", text="x"),

@@ -26,7 +26,7 @@ FINE = """
 import sys
 
 async def test_bot(discord, command):
-    await command([sys.executable, "-W", "ignore", "-m", "soundstage.worlds.discord", {bot!r}])
+    await command([sys.executable, "-W", "ignore", "-m", "soundstage.discord", {bot!r}])
     await discord.wait_for_bot()
     await discord.user("ann").says("hello", channel="general")
     assert (await discord.expect_message("echo")).content == "echo hello"

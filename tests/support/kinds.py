@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from soundstage import Script
 from soundstage.clock import Clock, SystemClock, VirtualClock, run
 from soundstage.demo._run import SCENARIOS
+from soundstage.discord import VirtualDiscordGateway, discord_of
 from soundstage.drivers import Command
 from soundstage.host import Host, HostBuilder
 from soundstage.journal import Record
@@ -109,14 +110,14 @@ async def _chat(host: Host) -> None:
 def _bot(builder: HostBuilder) -> HostBuilder:
     from examples import discord_agent
 
-    return builder.with_script(_chatty()).with_virtual_discord().configure(discord_agent.configure(1001))
+    return builder.with_script(_chatty()).add(VirtualDiscordGateway).configure(discord_agent.configure(1001))
 
 
 async def _on_discord(host: Host) -> None:
-    await host.discord.user("ann").says("hello", channel="general")
-    await host.discord.expect_message("good morning", channel="general")
-    await host.discord.user("bob").says("and now", channel="general")
-    await host.discord.expect_message("good night", channel="general")
+    await discord_of(host).user("ann").says("hello", channel="general")
+    await discord_of(host).expect_message("good morning", channel="general")
+    await discord_of(host).user("bob").says("and now", channel="general")
+    await discord_of(host).expect_message("good night", channel="general")
 
 
 # Nostr, with a real client

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from soundstage import Script
+from soundstage.discord import Discord, VirtualDiscordGateway, discord_of
 from soundstage.host import HostBuilder
 from soundstage.journal import MessageReceived
 from support.ways import ROOT, start_alone
@@ -18,7 +19,7 @@ GENERAL = 1001  # the id of the channel in process
 
 def in_process(bot, *, journal=None):
     """The bot's own configuration, with a strict script."""
-    builder = HostBuilder().with_virtual_discord().configure(bot.configure(GENERAL))
+    builder = HostBuilder().add(VirtualDiscordGateway).configure(bot.configure(GENERAL))
     builder.with_script(Script(strict=True))
     return builder if journal is None else builder.with_journal(journal)
 
@@ -26,12 +27,12 @@ def in_process(bot, *, journal=None):
 def as_program(bot, *arguments, journal=None, variables=None, **options):
     """`python -m examples...` with discord.py pointed at the loopback, and a strict script on a port."""
     kept = [] if journal is None else ["--journal", journal]
-    launcher = [sys.executable, "-m", "soundstage.worlds.discord"]
-    builder = HostBuilder().with_discord(channels=["general", "random"]).with_script(Script(strict=True))
+    launcher = [sys.executable, "-m", "soundstage.discord"]
+    builder = HostBuilder().add(Discord, channels=["general", "random"]).with_script(Script(strict=True))
     argv = [*launcher, "-m", bot.__name__, *arguments, *kept]
 
     def environment(host):
-        channel = {"DISCORD_CHANNEL_ID": str(host.discord.channel("general").id)}
+        channel = {"DISCORD_CHANNEL_ID": str(discord_of(host).channel("general").id)}
         return {**channel, "PYTHONPATH": str(ROOT), **(variables or {})}  # it runs in a throw-away home
 
     # a busy machine may take its time; in process, the 5 s of every expectation are enough
@@ -46,7 +47,7 @@ def start_bot_alone(bot, *arguments, **environment):
 
 def said(host):
     """What the bot has written, in order."""
-    return [message.text for message in host.discord.sent_messages]
+    return [message.text for message in discord_of(host).sent_messages]
 
 
 def heard(host):

@@ -7,11 +7,11 @@ import sys
 from typing import Any, Final
 
 from soundstage.demo._scenario import Scenario
+from soundstage.discord import Discord, DiscordMessageChanged
 from soundstage.errors import ExpectationError
 from soundstage.host import Host, HostBuilder
 from soundstage.models import Script
 from soundstage.trace import assert_model_requests, assert_no_egress
-from soundstage.worlds.discord import DiscordMessageChanged
 
 QUESTION: Final = "What is in 1.2?"
 ANSWER: Final = "A dark theme, and a fix for files that lost their last line."
@@ -31,14 +31,14 @@ def _script() -> Script:
 
 def setup(builder: HostBuilder) -> HostBuilder:
     """A Discord with two users, the model on a port, the bot."""
-    launch = [sys.executable, "-m", "soundstage.worlds.discord", "-m", "soundstage.demo.discord_bot"]
-    discord = builder.with_script(_script()).with_discord(channels=["releases"], users=["ann", "bob"])
+    launch = [sys.executable, "-m", "soundstage.discord", "-m", "soundstage.demo.discord_bot"]
+    discord = builder.with_script(_script()).add(Discord, channels=["releases"], users=["ann", "bob"])
     return discord.with_program(launch)
 
 
 async def body(host: Host) -> None:
     """Ann asks the bot, runs its command and may not agree with herself; Bob agrees."""
-    discord = host.discord
+    discord = host.get(Discord)
     ann, bob = discord.user("ann"), discord.user("bob")
     asked = await ann.says(QUESTION, channel="releases")
     reply = await discord.expect_message(ANSWER, channel="releases")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from soundstage.discord import DiscordInteracted, DiscordMessageChanged, DiscordReacted
 from soundstage.journal import (
     EgressTried,
     Event,
@@ -19,7 +20,6 @@ from soundstage.journal import (
     ScreenChanged,
 )
 from soundstage.match import preview
-from soundstage.worlds.discord import DiscordInteracted, DiscordMessageChanged, DiscordReacted
 
 WIDTH: Final = 68
 WHO: Final = 12  # columns

@@ -118,31 +118,6 @@ class HostBuilder:
 
         return self.with_daemon(make)
 
-    def with_virtual_discord(self, **options: Any) -> Self:
-        """A Discord in process, for apps that speak to a `DiscordGateway`; options of `VirtualDiscordGateway`."""
-
-        def make(host: Host) -> Daemon:
-            from soundstage.worlds.discord import VirtualDiscordGateway
-
-            return VirtualDiscordGateway(host.journal, **{"ids": host.ids, **self._within(), **options})
-
-        return self.with_daemon(make)
-
-    def with_discord(self, **options: Any) -> Self:
-        """A Discord on loopback, for bots on any library; options of `worlds.discord.Discord`.
-
-        The run is then on the machine's time. A program of this run is started when Discord is there, and the run
-        is ready when its bot has connected.
-        """
-        self._real = True
-
-        def make(host: Host) -> Daemon:
-            from soundstage.worlds.discord import Discord
-
-            return Discord(host.journal, **{"ids": host.ids, **self._within(), **options})
-
-        return self.with_daemon(make)
-
     def with_mcp(self, name: str = "mcp", **options: Any) -> Self:
         """An MCP server on loopback, `host.mcp(name)`; several of them need different names.
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import InvalidStateError
@@ -126,14 +126,6 @@ class Host:
     def llm(self) -> ModelSide:
         """The test's side of the model: what it says, and what it was asked."""
         return ModelSide(self.scripted, self.journal, after=self._begun)
-
-    @property
-    def discord(self) -> Any:
-        """The test's side of Discord: `worlds.discord.Discord`, or `VirtualDiscordGateway` in process."""
-        for daemon in self.daemons:
-            if hasattr(daemon, "expect_message"):
-                return daemon
-        raise self._without("Discord", "with_virtual_discord() in process, with_discord() on a port")
 
     def mcp(self, name: str = "mcp") -> McpServer:
         """The MCP server of this name, started: `.url`, `.on_tool(..)`, `await .expect_call(..)`.

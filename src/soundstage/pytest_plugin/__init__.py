@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from soundstage.trace import Trace
     from soundstage.wire import ModelServer
     from soundstage.worlds import Console, Workspace
-    from soundstage.worlds.discord import Discord, VirtualDiscordGateway
     from soundstage.worlds.mcp import McpServer
 
 STAGE = pytest.StashKey["Stage"]()
@@ -246,18 +245,6 @@ def model_server(stage: Stage) -> ModelServer:
 def console(stage: Stage) -> Console:
     """A console in process, for asynchronous tests: `await console.send(..)`, `await console.expect(..)`."""
     return stage.console()
-
-
-@pytest.fixture
-def discord(stage: Stage) -> Discord:
-    """A Discord on loopback, for asynchronous tests: programs and bots of this test are pointed at it."""
-    return stage.discord()
-
-
-@pytest.fixture
-def virtual_discord(stage: Stage) -> VirtualDiscordGateway:
-    """A Discord in process, for the apps of `run_app`: `await virtual_discord.user("ann").says("hello")`."""
-    return stage.virtual_discord()
 
 
 @pytest.fixture

@@ -53,7 +53,6 @@ from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
     from soundstage.drivers import ClaudeCode, Command, Terminal
-    from soundstage.worlds.discord import Discord, VirtualDiscordGateway
     from soundstage.worlds.mcp import McpServer
 
 REAL: Final = frozenset(  # fixtures of the core that need the machine's time
@@ -165,18 +164,6 @@ class Stage:
             self._console = Console(self.journal)
             self._waiting.append(self._console)
         return self._console
-
-    def discord(self) -> Discord:
-        """A Discord on loopback; it starts when the body begins."""
-        from soundstage.worlds.discord import Discord
-
-        return self.add(Discord)
-
-    def virtual_discord(self) -> VirtualDiscordGateway:
-        """A Discord in process, for apps that `run_app` starts."""
-        from soundstage.worlds.discord import VirtualDiscordGateway
-
-        return self.add(VirtualDiscordGateway)
 
     def mcp_server(self) -> McpServer:
         """An MCP server on loopback; it starts when the body begins."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from soundstage.journal import Event, Journal, MessageReceived, MessageSent, Noted, ScreenChanged
-from soundstage.report import Section, write_page
-from soundstage.worlds.discord import (
+from soundstage.discord import (
     DiscordAnswered,
     DiscordInteracted,
     DiscordMessageChanged,
     DiscordReacted,
 )
+from soundstage.journal import Event, Journal, MessageReceived, MessageSent, Noted, ScreenChanged
+from soundstage.report import Section, write_page
 
 ROOM = "#general"
 EVIL = "<img src=x onerror='window.pwned = 1'></li><script>window.pwned = 2</script>"
