@@ -49,8 +49,8 @@ def _library() -> Any:
 
 async def _measure(count: int, messages: int) -> float:
     """Messages per second: those of users and those of bots."""
-    from soundstage.journal import Journal
     from soundstage.discord import Discord
+    from soundstage.journal import Journal
 
     async with AsyncExitStack() as stack:
         worlds = []
