@@ -4,6 +4,7 @@
     |-- ScriptError            the script or the test is wrong
     |   |-- ScriptLoadError      a script file was refused (every problem, with file and line)
     |   |-- MatchError           a condition could not be evaluated
+    |   |-- WrongValueError      a value cannot be used; also a ValueError
     |   |-- UnknownNameError     a rule names an agent, phase, tool or header that there is not; also a ValueError
     |   |-- WrongTypeError       an argument is of another type; also a TypeError
     |   |-- NoMatchError         no rule answers a request (strict)
@@ -58,6 +59,7 @@ __all__ = [
     "UnknownNameError",
     "WaitTimeout",
     "WrongTypeError",
+    "WrongValueError",
 ]
 
 
@@ -140,6 +142,10 @@ class MatchError(ScriptError):
 
 class UnknownNameError(ScriptError, ValueError):
     """Raised when an agent, a phase, a tool or a header is named that there is not. Also a `ValueError`."""
+
+
+class WrongValueError(ScriptError, ValueError):
+    """Raised when a test gives a value that cannot be used. Also a `ValueError`."""
 
 
 class WrongTypeError(ScriptError, TypeError):

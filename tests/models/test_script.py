@@ -250,3 +250,51 @@ def test_an_exception_is_answered_as_a_provider_would_say_it(ask):
         (500, "ValueError", "no tea", "", {}),
         (500, "KeyError", "KeyError", "", {}),
     ]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"name": "read", "arguments": {"path": "a"}},
+        {"name": "read", "params": {"path": "a"}},
+        {"function": "read", "args": '{"path": "a"}'},
+        {"function": "read", "params": {"path": "a"}},
+    ],
+)
+@pytest.mark.parametrize("where", ["python", "file", "block"])
+def test_a_tool_call_is_read_in_each_of_its_forms(written, where, ask):
+    script = Script()
+    if where == "file":
+        script = Script.from_data({"rules": [{"reply": {"tool_calls": [written], "check_calls": False}}]})
+    elif where == "block":
+        script.queue({"blocks": [{"tool_call": written}], "check_calls": False})
+    else:
+        script.on(user="hello").reply(tool_calls=[written], check_calls=False)
+    (called,) = ask(ScriptedModel(script)).tool_calls
+    assert (called.name, called.arguments, called.raw) == ("read", {"path": "a"}, "")
+
+
+@pytest.mark.parametrize("text", ["{broken", "[1]", "7"])
+def test_arguments_that_are_no_json_object_are_empty_and_stay_readable(text, ask):
+    script = Script()
+    script.on(user="hello").reply(tool_calls=[{"function": "read", "args": text}], check_calls=False)
+    (called,) = ask(ScriptedModel(script)).tool_calls
+    assert (called.arguments, called.raw) == ({}, text)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ({"params": {}}, "a tool call needs a name"),
+        ({"name": ""}, "this is not a reply"),
+        ({"name": "a", "function": "b"}, "a name, once"),
+        ({"name": "a", "params": {"x": 1}, "arguments": {"x": 2}}, "once, not as arguments and params"),
+        ({"name": "a", "params": [1]}, "this is not a reply"),
+        ({"name": "a", "parms": {}}, "parms"),
+    ],
+)
+def test_a_tool_call_without_a_name_or_with_two_arguments_is_a_value_error(written, message):
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        Script().on(user="a").reply(tool_calls=[written])
+    with pytest.raises(ScriptLoadError):
+        Script.from_data({"rules": [{"reply": {"tool_calls": [written]}}]})

@@ -144,6 +144,17 @@ def test_every_answer_names_its_rule_and_condition_beside_what_was_asked(traced)
     ]
 
 
+def test_arguments_that_are_no_json_object_are_a_warning(traced):
+    async def body(scene):
+        scene.script.queue({"tool_calls": [{"function": "read", "args": "{broken"}]})
+        scene.script.queue({"tool_calls": [{"function": "read", "args": "{}"}]})
+        await scene.ask("")
+        await scene.ask("")
+
+    warnings = [line for line in traced(body).format().splitlines() if "warning" in line]
+    assert warnings == ["      warning: the arguments of read are no JSON object; read as {}"]
+
+
 EVENTS = [
     (Routed(agents=("", "b")), "=> main, b"),
     (FileChanged(path="a.py", change="modified"), "file modified: a.py"),

@@ -6,7 +6,7 @@ value of each question is worked out at most once per request, and only if some 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -42,6 +42,9 @@ class When(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
         contains: any message of the request.
         agent: who asks; a whole name, upper and lower case alike.
         previous_agent: the last agent that was at work before this one; routers do not count.
+        after_agent: the agent that has called the tool `continue` last in this conversation; routers count.
+        continue_to_phase: the phase that the last call of `continue` in this conversation proposed.
+        previous_tool_calls: tools that have been called in this conversation, by whomever; of a list, all.
         iteration: which call of this agent in this conversation it is, from 1.
         phase: the phase of the conversation; a whole name.
         turn: which turn of the user it is, from 1.
@@ -60,6 +63,9 @@ class When(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     contains: TextCondition | None = None
     agent: TextCondition | None = None
     previous_agent: TextCondition | None = None
+    after_agent: TextCondition | None = None
+    continue_to_phase: TextCondition | None = None
+    previous_tool_calls: TextCondition | None = None
     iteration: NumberCondition | None = None
     phase: TextCondition | None = None
     turn: NumberCondition | None = None
@@ -73,11 +79,20 @@ class When(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     purpose: TextCondition | None = None
 
 
+class Called(NamedTuple):
+    """A tool that a reply asked for, and the agent that it was given to."""
+
+    agent: str
+    name: str
+    arguments: dict[str, Any]
+
+
 class Context(NamedTuple):
     """What the conversation adds to a request."""
 
     previous_agent: str = ""
     iteration: int = 1
+    calls: Sequence[Called] = ()
 
 
 class Question(NamedTuple):
@@ -107,6 +122,43 @@ def _answered_tools(request: ModelRequest, _: Context) -> list[str]:
         word for result in results for word in (result.name or called.get(result.call_id, ""), result.call_id)
     ]
     return [word for word in dict.fromkeys(found) if word]
+
+
+HAND_ON: Final = "continue"
+
+
+def _calls(request: ModelRequest, context: Context) -> list[Called]:
+    """The calls of the conversation: those in the request's own history, then those that were served in it."""
+    own = [
+        Called(request.caller.agent, part.name, part.arguments)
+        for message in request.messages
+        for part in message.parts
+        if type(part) is ToolCall
+    ]
+    return [*own, *context.calls]
+
+
+def _handed_on(request: ModelRequest, context: Context) -> Called | None:
+    return next((call for call in reversed(_calls(request, context)) if call.name == HAND_ON), None)
+
+
+def _after_agent(request: ModelRequest, context: Context) -> str | None:
+    last = _handed_on(request, context)
+    return (last.agent or None) if last is not None else None
+
+
+def _proposed(request: ModelRequest, context: Context) -> str | None:
+    last = _handed_on(request, context)
+    phase = last.arguments.get("phase") if last is not None else None
+    return phase if isinstance(phase, str) and phase else None
+
+
+def _called(request: ModelRequest, context: Context) -> list[str]:
+    return list(dict.fromkeys(call.name for call in _calls(request, context)))
+
+
+def _all_names(spec: Any) -> Matcher:
+    return _names({"all": spec} if isinstance(spec, list | tuple) else spec)
 
 
 def _among(spec: Any, element: Callable[[Any], Matcher]) -> Matcher:
@@ -232,6 +284,9 @@ QUESTIONS: Final[dict[str, Question]] = {
     "contains": Question(_everything, _text),
     "agent": Question(lambda request, _: request.caller.agent or None, _name),
     "previous_agent": Question(lambda _, context: context.previous_agent or None, _name),
+    "after_agent": Question(_after_agent, _name),
+    "continue_to_phase": Question(_proposed, _name),
+    "previous_tool_calls": Question(_called, _all_names),
     "iteration": Question(lambda _, context: context.iteration, _number),
     "phase": Question(lambda request, _: request.caller.phase or None, _name),
     "turn": Question(lambda request, _: request.turn, _number),

@@ -24,9 +24,12 @@ Kind = Literal["agent", "phase", "tool", "header"]
 _ASKED: Final[dict[str, Kind]] = {
     "agent": "agent",
     "previous_agent": "agent",
+    "after_agent": "agent",
     "phase": "phase",
+    "continue_to_phase": "phase",
     "tool": "tool",
     "after_tool": "tool",
+    "previous_tool_calls": "tool",
     "header": "header",
 }
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from soundstage.clock import IdSource
-from soundstage.errors import ProviderError, ScriptError, WrongTypeError
+from soundstage.errors import ProviderError, ScriptError, WrongTypeError, WrongValueError
 from soundstage.messages import (
     FinishReason,
     ModelChunk,
@@ -19,6 +19,7 @@ from soundstage.messages import (
     ToolCall,
     ToolCallChunk,
     Usage,
+    decode_arguments,
 )
 from soundstage.models._words import in_words, nearest_hint
 
@@ -40,12 +41,32 @@ class CallSpec(_Data, frozen=True, kw_only=True):
         arguments: its arguments.
         id: the id of the call, if it matters; one is drawn otherwise.
         raw: any text in the place of the arguments, for arguments that are not valid JSON.
+        params: another word for `arguments`.
+        function: another word for `name`; together with `args`, the form of older scripts.
+        args: the arguments as JSON text. A text that is no JSON object is `raw`: the app gets it as it is, and the
+            trace warns.
     """
 
-    name: Annotated[str, msgspec.Meta(min_length=1)]
+    name: Annotated[str, msgspec.Meta(min_length=1)] = ""
     arguments: dict[str, Any] = {}
     id: str = ""
     raw: str = ""
+    params: dict[str, Any] | None = None
+    function: str = ""
+    args: str | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.name) is bool(self.function):
+            raise ValueError("a tool call needs a name, once: as `name`, or as `function`")
+        given = [name for name in ("arguments", "raw", "params", "args") if getattr(self, name)]
+        if len(given) > 1:
+            raise ValueError(f"a tool call has its arguments once, not as {' and '.join(given)}")
+        arguments, raw = self.params or self.arguments, self.raw
+        if self.args:
+            arguments, raw = decode_arguments(self.args)
+        fields = {"name": self.name or self.function, "arguments": arguments, "raw": raw}
+        for name, value in (fields | {"params": None, "function": "", "args": None}).items():
+            msgspec.structs.force_setattr(self, name, value)
 
 
 class BlockSpec(_Data, frozen=True, kw_only=True):
@@ -264,7 +285,8 @@ def as_reply(value: Any = None, /, **fields: Any) -> Reply:
         fields: fields of `Reply`.
 
     Raises:
-        ScriptError: if a field is wrong.
+        ScriptError: for a field that there is not.
+        WrongValueError: if a field is wrong.
         WrongTypeError: if it is none of these.
     """
     if isinstance(value, Reply) and not fields:
@@ -284,7 +306,7 @@ def as_reply(value: Any = None, /, **fields: Any) -> Reply:
         return msgspec.convert(_with_specs(data), Reply)
     except msgspec.ValidationError as error:
         hint = _CALLS if ".tool_calls" in str(error) else ""
-        raise ScriptError("this is not a reply", expected=_WANTED, seen=str(error), hint=hint) from None
+        raise WrongValueError("this is not a reply", expected=_WANTED, seen=str(error), hint=hint) from None
 
 
 _WANTED: Final = "text, a tool call, a Reply, or the fields of one"

@@ -139,5 +139,6 @@ _TOGETHER: Final[dict[str, dict[str, Any]]] = {
         "anyOf": _one_of(*_BODIES, "tool_calls", "error", "fault"),
         "allOf": [{"not": {"required": list(pair)}} for pair in _APART],
     },
+    "CallSpec": {"oneOf": _one_of("name", "function")},
     "BlockSpec": {"oneOf": _one_of("text", "thinking", "tool_call", "opaque")},
 }

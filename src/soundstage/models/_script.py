@@ -277,9 +277,11 @@ class Script:
             >>> script = Script()
             >>> script.bind("the team", agents=["planner", "executor"])
             >>> script.check_names()
-            >>> script.on(agent="excutor").reply("done")
-            Traceback (most recent call last):
-            soundstage.errors.UnknownNameError: ...
+            >>> try:
+            ...     script.on(agent="excutor").reply("done")
+            ... except ValueError as error:
+            ...     print("executor" in str(error), len(script.rules))
+            True 0
         """
         self._known.add(owner, {"agent": agents, "phase": phases, "tool": tools, "header": headers})
         self._held = min(self._held, 0)

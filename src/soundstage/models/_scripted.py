@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from soundstage.clock import Clock, IdSource, running_clock
 from soundstage.messages import ModelChunk, ModelRequest
-from soundstage.models._conditions import Context, Facts
+from soundstage.models._conditions import Called, Context, Facts
 from soundstage.models._identify import Identifier
 from soundstage.models._index import RuleIndex
 from soundstage.models._limits import limited
@@ -72,10 +72,11 @@ def _choice(reply: Answer, label: str, key: int, *, served_by: str = "") -> _Cho
 class _Conversation:
     """Counters of one conversation. Names of agents are alike in upper and lower case."""
 
-    __slots__ = ("agent", "iterations", "previous")
+    __slots__ = ("agent", "calls", "iterations", "previous")
 
     def __init__(self) -> None:
         self.agent = ""
+        self.calls: list[Called] = []
         self.previous = ""
         self.iterations: dict[str, int] = {}
 
@@ -89,7 +90,7 @@ class _Conversation:
                 self.previous = last
             self.agent = agent
         count = self.iterations[name] = self.iterations.get(name, 0) + 1
-        return Context(self.previous, count)
+        return Context(self.previous, count, self.calls)
 
 
 class ScriptedModel:
@@ -158,6 +159,7 @@ class ScriptedModel:
         ]
         if fitting:
             self._served[fitting[0].number] = self._served.get(fitting[0].number, 0) + 1
+            self._remember(request, fitting[0].reply)
         return Served(fitting[0] if fitting else None, tuple(fitting[1:]))
 
     def reset(self) -> None:
@@ -193,6 +195,15 @@ class ScriptedModel:
             conversation = self._conversations[caller.whole] = _Conversation()
         return conversation.step(caller.agent, self._identifier.routers)
 
+    def _remember(self, request: ModelRequest, reply: Answer) -> None:
+        """Keep the calls of a reply for later requests of its conversation."""
+        if request.purpose == "main" and isinstance(reply, Reply) and (reply.tool_calls or reply.blocks):
+            agent, conversation = request.caller.agent, self._conversations[request.caller.whole]
+            made = (block.tool_call for block in reply.ordered_blocks)
+            conversation.calls += [
+                Called(agent, call.name, call.arguments) for call in made if call is not None
+            ]
+
     def _serve(self, rule: Rule, rank: int) -> _Choice:
         number = rule.number
         self._served[number] = self._served.get(number, 0) + 1
@@ -224,6 +235,7 @@ class ScriptedModel:
         check_calls(request, reply, choice.label)
         made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
         made, stopped_by = limited(made, request.settings)
+        self._remember(request, reply)
         return [*made.chunks, finish_chunk(reply, request, made, choice.served_by, stopped_by)]
 
     def _whole(self, request: ModelRequest, choice: _Choice) -> list[ModelChunk] | None:

@@ -25,6 +25,9 @@ class Conditions(TypedDict, total=False):
     contains: Text
     agent: Text
     previous_agent: Text
+    after_agent: Text
+    continue_to_phase: Text
+    previous_tool_calls: Text
     iteration: Number
     phase: Text
     turn: Number

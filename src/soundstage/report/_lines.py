@@ -42,6 +42,7 @@ def concerns(event: Event) -> bool:
 
 
 CONCERNS: Final[dict[type[Event], Callable[[Any], bool]]] = {
+    ModelResponded: lambda e: any(call.raw for call in e.response.tool_calls),
     ToolReturned: lambda e: e.is_error,
     RequestServed: lambda e: e.status >= 400,
     HookFired: lambda e: bool(e.exit_code),

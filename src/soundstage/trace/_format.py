@@ -207,7 +207,12 @@ def _step(step: Step, width: int) -> list[_Line]:
     lines = [_Line(f"   @{step.position} {step.model}{purpose}" + (f" <- {asked}" if asked else ""), "quiet")]
     if step.text:
         lines.append(_Line("      " + _quoted(step.text, width - 6)))
-    lines += [_tool(use, "      ", width) for use in step.tools]
+    for use in step.tools:
+        lines.append(_tool(use, "      ", width))
+        if use.raw:
+            lines.append(
+                _Line(f"      warning: the arguments of {use.name} are no JSON object; read as {{}}", "wrong")
+            )
     if step.failure is not None:
         status = f" {step.failure.status}" if step.failure.status else ""
         lines.append(
