@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 
 def test_a_project_is_generated_put_under_git_and_filled(tools: Any, roots: tuple[Path, Path]) -> None:
@@ -158,8 +161,6 @@ def test_a_reset_ends_sessions_and_removes_projects_and_the_system_when_asked(
 
 
 def test_a_reset_leaves_the_projects_of_other_clients_alone(over_http: Any, roots: tuple[Path, Path]) -> None:
-    import asyncio
-
     async def main() -> None:
         async with over_http() as harness, harness.client() as first:
             project = {"project_type": "cli", "language": "python"}
@@ -168,5 +169,62 @@ def test_a_reset_leaves_the_projects_of_other_clients_alone(over_http: Any, root
                 await second.good("create_test_project", **project, output_path="second")
                 assert (await second("reset_test_environment"))["status"] is True
             assert [path.name for path in roots[0].iterdir()] == ["first"]
+
+    asyncio.run(main())
+
+
+def test_a_reset_says_what_it_could_not_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from soundstage.mcp_server import _harness
+    from soundstage.mcp_server._environment import create_test_project, reset_test_environment
+    from soundstage.mcp_server._paths import NewFolder
+
+    async def main() -> None:
+        harness = _harness.Harness(projects=tmp_path, artifacts=tmp_path)
+        made = await create_test_project(harness, "cli", "python", NewFolder(tmp_path / "stays"))
+        with monkeypatch.context() as patched:
+            patched.setattr(_harness, "remove_tree", lambda path: None)
+            patched.setattr(_harness, "reset_projects", lambda root: None)
+            reset = await reset_test_environment(harness)
+        assert (reset["status"], reset["projects_cleaned"], reset["sessions_cleaned"]) == (False, False, True)
+        assert made["project_path"] in reset["error"]  # type: ignore[typeddict-item]
+        again = await reset_test_environment(harness)
+        assert again == dict.fromkeys(again, True)
+
+    asyncio.run(main())
+
+
+def test_volumes_are_cleaned_when_the_engine_has_none_of_ours(tmp_path: Path) -> None:
+    from soundstage.drivers import InContainer, isolation_problem
+    from soundstage.drivers._container._engine import Engine, own_labels
+    from soundstage.mcp_server._environment import reset_test_environment
+    from soundstage.mcp_server._harness import Harness
+
+    isolation = InContainer("soundstage/busybox")
+    problem = isolation_problem(isolation)
+    if problem is not None:
+        pytest.skip(str(problem))
+
+    async def main() -> None:
+        harness = Harness(projects=tmp_path, artifacts=tmp_path, isolation=isolation)
+        engine = Engine.connect_now()
+        free, used = (engine.client.volumes.create(labels=own_labels()) for _ in range(2))
+        mounts = {used.name: {"bind": "/used", "mode": "rw"}}
+        container = engine.client.containers.create(
+            "soundstage/busybox", ["true"], volumes=mounts, labels=own_labels()
+        )
+        try:
+            reset = await reset_test_environment(harness)
+            assert (reset["status"], reset["volumes_cleaned"], reset["projects_cleaned"]) == (
+                False,
+                False,
+                True,
+            )
+            assert used.name in reset["error"]  # type: ignore[typeddict-item]
+            assert free.name not in reset["error"]  # type: ignore[typeddict-item]
+            container.remove(force=True)
+            assert (await reset_test_environment(harness))["volumes_cleaned"] is True
+        finally:
+            engine.remove_labelled("soundstage.owner=" + own_labels()["soundstage.owner"])
+            engine.close()
 
     asyncio.run(main())

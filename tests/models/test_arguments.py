@@ -97,3 +97,42 @@ JSON = st.recursive(
 def test_it_agrees_with_the_reference_implementation(arguments):
     valid = jsonschema.Draft202012Validator(SCHEMA).is_valid(arguments)
     assert (argument_problems(SCHEMA, arguments) == []) is valid
+
+
+WORDS = st.sampled_from(
+    (
+        *(
+            "type",
+            "enum",
+            "const",
+            "anyOf",
+            "oneOf",
+            "$ref",
+            "required",
+            "properties",
+            "items",
+            "prefixItems",
+        ),
+        *(
+            "additionalProperties",
+            "maxLength",
+            "pattern",
+            "minItems",
+            "minimum",
+            "exclusiveMaximum",
+            "nullable",
+        ),
+        *("x", "integer"),
+    )
+)
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | WORDS | st.just("#/properties/x"),
+    lambda part: st.lists(part, max_size=3) | st.dictionaries(WORDS, part, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(WORDS, ODD, max_size=5), st.dictionaries(WORDS, ODD, max_size=3))
+def test_a_schema_of_any_form_never_breaks_the_check(schema, arguments):
+    """Tools bring schemas from elsewhere: what a keyword cannot mean is let pass."""
+    assert all(isinstance(problem, str) for problem in argument_problems(schema, arguments))

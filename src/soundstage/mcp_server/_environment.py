@@ -84,7 +84,7 @@ TestName = Annotated[str, Meta(description="What the folder is called, with the 
 ArtifactTypes = Annotated[
     tuple[str, ...],
     Meta(
-        description="Some of logs (journal and model), screenshots (of terminals), session_state, git_diffs.",
+        description="Some of logs (journal and model), screenshots (that tools returned), session_state, git_diffs.",
         examples=[["logs", "session_state", "git_diffs"]],
     ),
 ]
@@ -182,15 +182,22 @@ async def reset_test_environment(
     Folders that the harness has not generated stay, and .gitkeep too; artifacts stay. Plugins and MCP servers
     stay unless system is true. What other clients have made stays.
 
-    Returns status (true), projects_cleaned, sessions_cleaned and volumes_cleaned (true when no volume of this
-    server is left; it uses none outside of containers).
+    Returns status (true if all flags are), projects_cleaned (no project of this client is left),
+    sessions_cleaned (no conversation is open) and volumes_cleaned (at the isolation level container: the engine
+    has no volume of this server any more; there are none at other levels).
 
     Errors: something cannot be removed; status and all flags are false then.
 
     Example: reset_test_environment(system=true)
     """
     await harness.reset(system=system)
-    return {"status": True, "projects_cleaned": True, "volumes_cleaned": True, "sessions_cleaned": True}
+    left = await harness.left()
+    flags = {f"{name}_cleaned": not found for name, found in left.items()}
+    cleaned: Cleaned = {"status": all(flags.values()), **flags}  # type: ignore[typeddict-item]
+    if cleaned["status"]:
+        return cleaned
+    what = "; ".join(f"{name}: {', '.join(found)}" for name, found in left.items() if found)
+    return cleaned | {"error": f"this is left: {what}"}  # type: ignore[return-value]
 
 
 async def capture_test_artifacts(
@@ -203,8 +210,8 @@ async def capture_test_artifacts(
     """Keep what a test leaves behind, in a folder TEST_YYYYmmdd_HHMMSS below the artifacts folder.
 
     logs: the journal of everything since the last reset (journal.jsonl) and what the model was asked and said
-    (model.log). screenshots: SVG pictures of terminals. session_state: each conversation with history, stage
-    and hooks, and the CLI's own transcripts. git_diffs: the project's commits and what is not committed.
+    (model.log). screenshots: pictures that tools returned, and terminals. session_state: each conversation with
+    history, stage and hooks, and the CLI's own transcripts. git_diffs: the project's commits and what is not committed.
 
     Returns artifacts_dir, files_captured (how many), artifact_paths, and missing: kinds of which there was
     nothing, with the reason.

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from soundstage.clock import IdSource, SystemClock
-from soundstage.drivers import Isolation, McpProcess
+from soundstage.drivers import InContainer, Isolation, McpProcess
+from soundstage.drivers._container._engine import Engine
 from soundstage.drivers._isolation import AnyIsolation, as_isolation
 from soundstage.drivers.claude_code import ClaudeCode, find_cli
 from soundstage.drivers.claude_code._transcript import transcript_files
@@ -75,6 +76,7 @@ class Harness:
         self.journal = Journal(clock=SystemClock(), run=f"mcp-{number}")
         self.models = ConversationModels()
         self.made: list[Path] = []
+        self.gone: list[Path] = []  # projects that the last reset has removed
         self.began = 0  # the position of the journal at which the test began
         self.stubs = Stubs(self.journal)
         self.servers: dict[str, McpProcess] = {}
@@ -113,7 +115,7 @@ class Harness:
         others = [project for peer in self._peers - {self} for project in peer.made if project.is_dir()]
         for project in mine:
             remove_tree(project)
-        self.made.clear()
+        self.gone, self.made = self.made, []
         root = self.projects
         if not any(project.is_relative_to(root) for project in others):
             reset_projects(root)
@@ -130,6 +132,25 @@ class Harness:
             await self.end_system()
         self.began = len(self.journal)
         await asyncio.to_thread(self.remove_projects)
+
+    async def left(self) -> dict[str, list[str]]:
+        """What is there of projects of this client, sessions and volumes, by name."""
+        projects = await asyncio.to_thread(lambda: [str(path) for path in self.gone if path.exists()])
+        return {
+            "projects": projects,
+            "volumes": await self._volumes(),
+            "sessions": list(self.conversations),
+        }
+
+    async def _volumes(self) -> list[str]:
+        """The volumes of this server that the engine still has, after it was told to remove them."""
+        if not isinstance(self.isolation, InContainer):
+            return []
+        engine = await Engine.connect()
+        try:
+            return await engine.call(engine.remove_own_volumes)
+        finally:
+            engine.close()
 
     # --- session
 

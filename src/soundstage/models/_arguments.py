@@ -1,7 +1,7 @@
 """Checks arguments against a JSON Schema, in words that a model can act on. Pure.
 
 It knows the keywords that schemas of arguments use (JSON Schema 2020-12, "validation" vocabulary) and lets
-everything else pass; `oneOf` is read as `anyOf`.
+everything else pass, also a keyword with a value that it cannot have; `oneOf` is read as `anyOf`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _resolved(schema: Any, root: Mapping[str, Any]) -> Any:
             return schema
         schema = root
         for step in reference.removeprefix("#").strip("/").split("/"):
-            schema = schema.get(step, {}) if step else schema
+            schema = _object(schema).get(step, {}) if step else schema
     return {}
 
 
@@ -85,20 +85,43 @@ def _fits_itself(schema: Any, value: Any, root: Mapping[str, Any]) -> bool:
         return schema is not False
     if value is None and schema.get("nullable") is True:  # as OpenAPI has it
         return True
-    members = schema.get("anyOf") or schema.get("oneOf")
+    members = _members(schema)
     if members and not any(not any(_problems(member, value, "", root)) for member in members):
         return False
-    types = schema.get("type")
-    types = [types] if isinstance(types, str) else types
+    types = _types(schema)
     if types and not any(_IS.get(name, _anything)(value) for name in types):
         return False
-    return all(holds(schema[key], value) for key, holds in _RULES.items() if key in schema)
+    return all(_holds(key, schema[key], value) for key in _RULES if key in schema)
+
+
+def _members(schema: Any) -> list[Any]:
+    """The members of a choice."""
+    return _list(_object(schema).get("anyOf")) or _list(_object(schema).get("oneOf"))
+
+
+def _types(schema: Mapping[str, Any]) -> list[str]:
+    types = schema.get("type")
+    return [types] if isinstance(types, str) else [name for name in _list(types) if isinstance(name, str)]
+
+
+def _holds(key: str, limit: Any, value: Any) -> bool:
+    try:
+        return _RULES[key](limit, value)
+    except TypeError:  # a limit that is none
+        return True
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def _meant(schema: Any, value: Any, root: Mapping[str, Any]) -> Any:
     """The only member of a choice that is of the value's type: what is wrong is then inside of the value."""
-    members = (schema.get("anyOf") or schema.get("oneOf") or ()) if isinstance(schema, Mapping) else ()
-    alike = [member for member in members if _fits_itself(_resolved(member, root), value, root)]
+    alike = [member for member in _members(schema) if _fits_itself(_resolved(member, root), value, root)]
     return alike[0] if len(alike) == 1 else None
 
 
@@ -136,9 +159,10 @@ _RULES: Final[dict[str, Callable[[Any, Any], bool]]] = {
 def _in_object(
     schema: Mapping[str, Any], value: Mapping[str, Any], path: str, root: Mapping[str, Any]
 ) -> Iterator[str]:
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    for name in schema.get("required", ()):
-        if name not in value:
+    schema = _object(schema)
+    properties = _object(schema.get("properties"))
+    for name in _list(schema.get("required")):
+        if isinstance(name, str) and name not in value:
             words = _expected(properties.get(name), root)
             yield f"argument {_below(path, name)!r} is missing: expected {words}"
     others = schema.get("additionalProperties", True)
@@ -154,8 +178,8 @@ def _in_object(
 
 
 def _in_list(schema: Mapping[str, Any], value: Any, path: str, root: Mapping[str, Any]) -> Iterator[str]:
-    first = schema.get("prefixItems", ())
-    rest = schema.get("items", True)
+    first = _list(_object(schema).get("prefixItems"))
+    rest = _object(schema).get("items", True)
     for index, inner in enumerate(value):
         member = first[index] if index < len(first) else rest
         yield from _problems(member, inner, f"{path}[{index}]", root)
@@ -170,16 +194,14 @@ def _expected(schema: Any, root: Mapping[str, Any]) -> str:
     schema = _resolved(schema, root)
     if not isinstance(schema, Mapping):
         return "anything" if schema is not False else "nothing"
-    if "enum" in schema:
+    if _list(schema.get("enum")):
         return f"one of {', '.join(map(repr, schema['enum']))}"
     if "const" in schema:
         return repr(schema["const"])
-    members = schema.get("anyOf") or schema.get("oneOf")
+    members = _members(schema)
     if members:
         return " or ".join(dict.fromkeys(_expected(member, root) for member in members))
-    types = schema.get("type", ())
-    names = [types] if isinstance(types, str) else types
-    words = " or ".join(_NAMES.get(name, str(name)) for name in names) or "anything"
+    words = " or ".join(_NAMES.get(name, name) for name in _types(schema)) or "anything"
     limits = [f"{key} {schema[key]!r}" for key in _RULES if key in schema]
     return f"{words} ({', '.join(limits)})" if limits else words
 

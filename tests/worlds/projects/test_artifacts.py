@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
@@ -12,8 +13,17 @@ from hypothesis import strategies as st
 
 from soundstage.clock import run
 from soundstage.errors import EnvironmentProblem, ScriptError
-from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, Noted, Redactor, read_journal
-from soundstage.messages import Message, ModelRequest, Text
+from soundstage.journal import (
+    HookFired,
+    Journal,
+    MessageReceived,
+    MessageSent,
+    ModelRequested,
+    Noted,
+    Redactor,
+    read_journal,
+)
+from soundstage.messages import Message, ModelRequest, Text, ToolResult
 from soundstage.models import JournaledModel, Script, ScriptedModel, complete
 from soundstage.worlds import Emulator, screen_event
 from soundstage.worlds.projects import (
@@ -112,6 +122,38 @@ def test_screenshots_are_pictures_of_the_screens_that_a_test_named_and_of_the_la
     assert start == screen("\x1b[1;31mred\x1b[0m").svg()
 
 
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+DATA = base64.b64encode(PNG).decode()
+
+
+def asked(*extra):
+    result = ToolResult(call_id="c", text="", extra=extra)
+    return ModelRequested(request=ModelRequest(model="m", messages=(Message(role="user", parts=(result,)),)))
+
+
+def test_pictures_that_tools_have_returned_are_screenshots(tmp_path):
+    journal = Journal()
+    before = journal.append(asked({"type": "image", "data": "b2xk", "mimeType": "image/png"}))
+    anthropic = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA}}
+    journal.append(asked(anthropic))
+    second = base64.b64encode(PNG + b"2").decode()
+    journal.append(asked(anthropic, {"type": "input_image", "image_url": f"data:image/jpeg;base64,{second}"}))
+    journal.append(
+        asked({"data": "no base64!", "mimeType": "image/png"}, {"data": DATA, "mimeType": "audio/wav"})
+    )
+    kept = capture_artifacts("t", tmp_path, ["screenshots"], journal=journal, after=before)
+    assert kept.files == ("screenshots/tool-1.png", "screenshots/tool-2.jpg")
+    assert [(kept.path / file).read_bytes() for file in kept.files] == [PNG, PNG + b"2"]
+    assert kept.missing == {}
+
+
+def test_where_there_is_no_picture_it_is_said_why(tmp_path):
+    kept = capture_artifacts("t", tmp_path, ["screenshots"], journal=Journal())
+    assert kept.files == ()
+    assert "no tool has returned a picture" in kept.missing["screenshots"]
+    assert "without a screen" in kept.missing["screenshots"]
+
+
 def test_the_state_of_a_session_is_its_history_its_hooks_and_what_is_known_about_it(journal, tmp_path):
     kept = capture_artifacts(
         "t",
@@ -162,7 +204,7 @@ def test_what_is_not_there_is_not_made_up_but_missing_with_a_reason(tmp_path):
     )
     assert kept.files == ()
     assert kept.missing["logs"] == "the journal is empty"
-    assert kept.missing["screenshots"] == "no terminal has shown anything in this run"
+    assert "no terminal has shown anything" in kept.missing["screenshots"]
     assert kept.missing["session_state"] == "no session has said or done anything in this run"
     assert "not a git repository" in kept.missing["git_diffs"]
     none = capture_artifacts("t", tmp_path / "out", ["git_diffs"], journal=Journal())

@@ -161,6 +161,13 @@ class Engine:
         """Remove everything with a label: containers first, then networks and volumes."""
         guarded(lambda: self._remove({"label": [label]}, lambda _: True))
 
+    def remove_own_volumes(self) -> list[str]:
+        """Remove the volumes of this process that no container uses. Returns the names of those that are left."""
+        mine = {"label": [f"{LABEL}.owner={own_labels()[f'{LABEL}.owner']}"]}
+        for volume in listed(partial(self.client.volumes.list, filters=mine)):
+            forgiving(partial(volume.remove))
+        return [volume.name for volume in listed(partial(self.client.volumes.list, filters=mine))]
+
     def _remove(self, filters: dict[str, Any], wanted: Callable[[Mapping[str, str]], bool]) -> None:
         for container in listed(partial(self.client.containers.list, all=True, filters=filters)):
             if wanted(container.labels):

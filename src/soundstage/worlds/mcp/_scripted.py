@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from soundstage.errors import NoMatchError, ScriptError
 from soundstage.match import preview
+from soundstage.models import argument_problems
 from soundstage.worlds.mcp._answer import DEFAULT, Json, ToolAnswer
-from soundstage.worlds.mcp._arguments import wrong_argument
 from soundstage.worlds.mcp._backend import Served
 from soundstage.worlds.mcp._catalog import McpResource, McpTool
 from soundstage.worlds.mcp._function import called
@@ -90,9 +90,11 @@ class ScriptedBackend:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}")
         if not isinstance(arguments, dict):
             raise RpcError(INVALID_PARAMS, "the arguments are an object")
-        reason = wrong_argument(tool.schema, arguments)
-        if reason:
-            return Served(ToolAnswer(error=reason).result(), "schema")
+        problems = argument_problems(tool.schema, arguments)
+        if problems:
+            return Served(
+                ToolAnswer(error=f"Input validation error: {'; '.join(problems)}").result(), "schema"
+            )
         return served(*await self._answer(tool, arguments))
 
     async def _answer(self, tool: McpTool, arguments: Json) -> tuple[ToolAnswer, str]:

@@ -2,7 +2,7 @@
 
 Everything is taken from where it is true: the journal, the screens in it, the transcripts of the CLI, git. What is not
 there is not made up: it is listed in `missing`, with the reason. Every text passes the journal's redactor before it
-reaches the disk.
+reaches the disk; pictures are kept as they are.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def capture_artifacts(
     Args:
         test_name: signs that mean something in a path are replaced.
         folder: where the folder goes; it is made.
-        types: of `logs` (`journal.jsonl`, `model.log`), `screenshots` (SVG), `session_state` (JSON), `git_diffs`.
+        types: of `logs` (`journal.jsonl`, `model.log`), `screenshots` (terminals as SVG, pictures of tools),
+            `session_state` (JSON), `git_diffs`.
         journal: the run's.
         after: the position of the journal behind which the test began.
         project: for `git_diffs`.
@@ -148,7 +149,9 @@ def _new(target: Path) -> Path:
             return candidate
 
 
-def _clean(journal: Journal, path: str, text: str) -> bytes:
+def _clean(journal: Journal, path: str, text: str | bytes) -> bytes:
+    if isinstance(text, bytes):  # a picture
+        return text
     if path.endswith((".json", ".jsonl")):
         return b"".join(journal.redactor.json(line) for line in text.encode().splitlines(keepends=True))
     return journal.redactor.text(text).encode("utf-8", "surrogateescape")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -23,9 +23,12 @@ from soundstage.journal import (
     encode_record,
 )
 from soundstage.worlds._screen import Screen
-from soundstage.worlds.projects._picture import screen_of
+from soundstage.worlds.projects._picture import pictures, screen_of
 from soundstage.worlds.projects._repository import Repository
 
+NO_PICTURE: Final = (
+    "no terminal has shown anything, and no tool has returned a picture: Claude Code runs without a screen"
+)
 EXCHANGE = (ModelRequested, ModelResponded, ModelFailed)
 
 
@@ -41,9 +44,9 @@ class Sources(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Files of one kind, name to text; or why there are none."""
+    """Files of one kind, name to text (bytes for pictures); or why there are none."""
 
-    files: dict[str, str]
+    files: Mapping[str, str | bytes]
     missing: str = ""
 
 
@@ -81,7 +84,8 @@ def _indented(text: str) -> Iterator[str]:
 
 
 def screenshots(sources: Sources) -> Found:
-    """Each screen of the journal that a test has named, and the last one of each terminal; and those given."""
+    """Each screen of the journal that a test has named, the last one of each terminal, those given, and each picture
+    that a tool has returned to the model, as tools that look at a browser do."""
     last: dict[str, Record] = {}
     named: dict[str, Screen] = dict(sources.screens)
     for record in sources.journal.read(sources.after, type=ScreenChanged):
@@ -92,9 +96,12 @@ def screenshots(sources: Sources) -> Found:
     for channel, record in last.items():
         assert isinstance(record.event, ScreenChanged)
         named[f"{channel}-last" if channel else "last"] = screen_of(record.event)
-    if not named:
-        return Found({}, "no terminal has shown anything in this run")
-    return Found({f"{_file_name(name)}.svg": screen.svg() for name, screen in named.items()})
+    screens = {f"{_file_name(name)}.svg": screen.svg() for name, screen in named.items()}
+    files: dict[str, str | bytes] = {
+        **screens,
+        **pictures(sources.journal.read(sources.after, type=ModelRequested)),
+    }
+    return Found(files, "" if files else NO_PICTURE)
 
 
 def _file_name(name: str) -> str:

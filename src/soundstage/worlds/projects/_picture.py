@@ -1,15 +1,63 @@
-"""A screen of the journal as a screen again. Pure."""
+"""Pictures out of the journal: a screen as a screen again, and what tools have returned. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from wcwidth import wcwidth
 
-from soundstage.journal import ScreenChanged
+from soundstage.journal import ModelRequested, Record, ScreenChanged
+from soundstage.messages import Opaque, ToolResult
 from soundstage.worlds._screen import Screen
 from soundstage.worlds._screen_cells import BLANK, Cell, Cursor, Row
 from soundstage.worlds._screen_style import PLAIN, Style
+
+_ENDINGS: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+_DATA: Final = re.compile(r"data:(image/\w+);base64,(.*)", re.DOTALL)
+
+
+def pictures(requests: Iterable[Record]) -> dict[str, bytes]:
+    """The pictures in results of tools, in the order in which the model saw them, each once: `tool-1.png`, ..."""
+    found: dict[tuple[str, str], None] = {}
+    for record in requests:
+        if isinstance(record.event, ModelRequested):
+            for message in record.event.request.messages:
+                for part in message.parts:
+                    if isinstance(part, ToolResult):
+                        found |= dict.fromkeys(_images(part.extra))
+    decoded = ((_ENDINGS[kind], _decoded(data)) for kind, data in found if kind in _ENDINGS)
+    named = enumerate(((ending, data) for ending, data in decoded if data), 1)
+    return {f"tool-{number}.{ending}": data for number, (ending, data) in named}
+
+
+def _images(value: Any) -> Iterator[tuple[str, str]]:
+    """The media type and the base64 of pictures, in the forms of the providers and of MCP, however deep."""
+    if isinstance(value, Opaque):
+        yield from _images(value.data)
+    elif isinstance(value, str):
+        if (url := _DATA.fullmatch(value)) is not None:
+            yield url[1], url[2]
+    elif isinstance(value, Mapping):
+        kind = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
+        data = value.get("data")
+        if isinstance(kind, str) and isinstance(data, str):
+            yield kind, data
+        else:
+            yield from _images(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _images(item)
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
 
 
 def screen_of(event: ScreenChanged) -> Screen:
