@@ -5,6 +5,8 @@ BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 WORKERS ?= auto
 TEST_CPU ?= 10
+N       ?= 1000
+SEED    ?= 0
 SPINE   := src/soundstage/errors.py,src/soundstage/config.py,src/soundstage/messages.py,src/soundstage/match/*,src/soundstage/clock/*,src/soundstage/journal/*,src/soundstage/lifecycle/*,src/soundstage/models/*
 SPINE_TESTS := tests/test_errors.py tests/test_config.py tests/test_messages.py tests/test_match.py tests/test_match_expression.py tests/clock tests/journal tests/lifecycle tests/models
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
@@ -50,6 +52,11 @@ bench: $(READY)  ## what is measured, as ratios against peers and limits; writes
 mutants: $(READY)  ## by hand, an hour: 400 small changes to the code, and whether its own tests notice; ARGS="--seed 12 --count 100"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.1'
 	@$(BIN)/python tools/mutants.py $(ARGS)
+
+# The tests run the same strategies with few cases and a fixed seed; this is for finding more, by hand.
+fuzz: $(READY)  ## odd requests and scripts: N cases for each kind, drawn from SEED
+	@FUZZ_CASES=$(N) nice -n 19 $(BIN)/python -m pytest -q -p no:cacheprovider -p no:randomly --hypothesis-profile=fuzz \
+	--hypothesis-seed=$(SEED) --hypothesis-show-statistics $$(find tests -name 'test_odd_*.py') $(ARGS)
 
 clean:  ## remove what the targets have made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* soundstage-demo build bench/node_modules

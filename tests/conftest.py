@@ -14,14 +14,20 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from parts import in_full_part
 
 settings.register_profile("soundstage", deadline=None, derandomize=True)  # the machine is shared; runs repeat
 settings.register_profile("fast", settings.get_profile("soundstage"), max_examples=20)
 settings.register_profile(
-    "fuzz", parent=settings.get_profile("soundstage"), max_examples=20_000, derandomize=False
+    "fuzz",
+    parent=settings.get_profile("soundstage"),
+    max_examples=int(os.environ.get("FUZZ_CASES", "5000")),
+    derandomize=False,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
 )
 settings.load_profile("soundstage")
 

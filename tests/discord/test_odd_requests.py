@@ -14,7 +14,7 @@ from soundstage.discord import Discord
 from soundstage.discord._rest import ROUTES
 from soundstage.journal import Journal
 from soundstage.net import HttpRequest
-from support.odd import answer, assert_readable, posted
+from support.odd import SLOWEST, answer, assert_readable, no_longer_than, posted
 
 EMBED = {"title": "t", "description": "d", "fields": [{"name": "n", "value": "v"}], "image": {"url": "x"}}
 BUTTON = {"type": 1, "components": [{"type": 2, "style": 1, "label": "b", "custom_id": "c"}]}
@@ -140,4 +140,5 @@ def test_no_odd_request_makes_a_500_or_a_journal_that_cannot_be_read(data):
         status, answered = await answer(world._api.handle, request._replace(headers=headers))
         assert status < 500, answered
 
-    asyncio.run(main())
+    with no_longer_than(SLOWEST):
+        asyncio.run(main())

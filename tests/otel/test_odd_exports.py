@@ -12,7 +12,7 @@ from soundstage.clock import SystemClock
 from soundstage.journal import Journal
 from soundstage.net import HttpRequest
 from soundstage.otel import OtlpReceiver
-from support.odd import answer, assert_readable, posted
+from support.odd import SLOWEST, answer, assert_readable, no_longer_than, posted
 
 
 def _text(key: str, value: str) -> dict:
@@ -86,4 +86,5 @@ def test_no_odd_export_makes_a_500_or_a_journal_that_cannot_be_read(data):
         receiver.settle()
         assert_readable(journal)
 
-    asyncio.run(main())
+    with no_longer_than(SLOWEST):
+        asyncio.run(main())

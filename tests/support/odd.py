@@ -1,16 +1,19 @@
 """Odd requests: what no client of a provider sends on purpose, made of what they do send.
 
 `odd(seed)` gives a body with some of its values changed, taken away, or moved into another; `posted` also breaks its
-bytes. `answer` hands a request to a handler as the server does, and fails where the server would have said 500.
+bytes. `answer` hands a request to a handler as the server does, and fails where the server would have said 500;
+`no_longer_than` fails where it would have hung.
 
-More of them: `pytest tests -k odd --hypothesis-profile=fuzz`.
+More of them, by hand: `make fuzz N=5000 SEED=7`. The files that are called `test_odd_*.py` take part.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import json
+import signal
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -20,6 +23,7 @@ from soundstage.journal import Journal, decode_record, encode_record
 from soundstage.net import Exchange, HttpRequest
 
 Json = Any
+SLOWEST = 20.0  # seconds for one case, on a machine that is busy
 
 
 def _nested(levels: int) -> Json:
@@ -148,3 +152,19 @@ def assert_readable(journal: Journal) -> None:
     for record in journal.read():
         line = encode_record(record)
         assert encode_record(decode_record(line)) == line
+
+
+@contextlib.contextmanager
+def no_longer_than(seconds: float) -> Iterator[None]:
+    """Break off what hangs, also where it never lets the event loop run."""
+
+    def over(signum: int, frame: Any) -> None:
+        raise AssertionError(f"one case takes longer than {seconds:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

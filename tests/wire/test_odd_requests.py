@@ -17,7 +17,7 @@ from soundstage.messages import ModelRequest
 from soundstage.models import Script, ScriptedModel
 from soundstage.net import HttpRequest
 from soundstage.wire._app import CODECS, WireApp
-from support.odd import answer, assert_readable, odd, posted
+from support.odd import SLOWEST, answer, assert_readable, no_longer_than, odd, posted
 from support.wires import WIRES, error_of, run, serving
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -71,10 +71,27 @@ SEEDS = {  # a body of each format, with everything that we keep
                 "call_id": "c2",
                 "output": [{"type": "input_text", "text": "y"}],
             },
+            {"type": "shell_call", "call_id": "c3", "action": {"commands": ["ls"], "timeout_ms": 5}},
+            {
+                "type": "shell_call_output",
+                "call_id": "c3",
+                "output": [{"stdout": "x", "stderr": "", "outcome": {"type": "exit", "exit_code": 1}}],
+            },
+            {"type": "computer_call", "call_id": "c4", "action": {"type": "wait"}},
+            {"type": "computer_call_output", "call_id": "c4", "output": {"type": "computer_screenshot"}},
+            {"type": "tool_search_call", "execution": "client", "call_id": "c5", "arguments": {"a": 1}},
+            {
+                "type": "tool_search_output",
+                "execution": "client",
+                "call_id": "c5",
+                "tools": [{"type": "function", "name": "found"}],
+            },
         ],
         "tools": [
             {"type": "function", "name": "weather", "description": "d", "parameters": SCHEMA, "strict": True},
             {"type": "custom", "name": "grep", "description": "d"},
+            {"type": "shell", "environment": {"type": "local"}},
+            {"type": "namespace", "name": "mcp__a", "tools": [{"type": "function", "name": "add"}]},
         ],
         "stream": True,
         "max_output_tokens": 20,
@@ -194,6 +211,12 @@ HEADERS = [
     "x-soundstage-agent",
     "content-type",
     "session-id",
+    "x-soundstage-purpose",
+    "user-agent",
+]
+SCHEMAS = [  # of answers, which side requests are given
+    {"type": "json_schema", "name": "a", "json_schema": {"name": "a", "schema": SCHEMA}, "schema": SCHEMA},
+    {"type": "json_object"},
 ]
 
 
@@ -217,10 +240,25 @@ def test_an_odd_request_is_refused_or_can_be_read_back(name, data):
     assert msgspec.json.encode(msgspec.json.decode(line, type=ModelRequest)) == line
 
 
+def replies() -> Script:
+    """A script that answers with text, with calls of whatever is offered, and slow."""
+    script = Script()
+    script.on(contains="call it").reply(
+        tool_calls=[{"name": "weather", "arguments": {"city": "x"}}, {"name": "shell", "raw": "["}],
+        check_calls=False,
+    )
+    script.on().reply(
+        "an answer that is longer than twenty tokens would be, so that it is cut short at its END"
+    )
+    return script
+
+
 @given(data=st.data())
 def test_no_odd_request_makes_a_500_or_a_journal_that_cannot_be_read(data):
     path = data.draw(st.sampled_from(PATHS))
     body = data.draw(posted(POSTED[path])) if path in POSTED else data.draw(st.binary(max_size=20))
+    if data.draw(st.integers(0, 5)) == 0:
+        body = body.replace(b'"hi"', b'"call it"')
     base, _, query = path.partition("?")
     method = (
         "POST"
@@ -230,19 +268,45 @@ def test_no_odd_request_makes_a_500_or_a_journal_that_cannot_be_read(data):
     headers = data.draw(
         st.dictionaries(st.sampled_from(HEADERS), st.text("aé \x00²:/,", max_size=5), max_size=3)
     )
-    request = HttpRequest(method, base, query or data.draw(st.sampled_from(QUERIES)), headers, body)
+    if data.draw(st.integers(0, 3)) == 0:
+        headers |= {"user-agent": "GeminiCLI", "x-soundstage-purpose": "routing"}
+    query = query or data.draw(st.sampled_from(QUERIES))
 
     async def main():
-        script = Script()
-        script.on().reply(
-            "a scripted answer that is longer than twenty tokens would be, so that it is cut short END"
-        )
         journal = Journal(clock=SystemClock())
-        status, answered = await answer(WireApp(ScriptedModel(script), journal).handle, request)
+        app = WireApp(ScriptedModel(replies()), journal, control_token="known")
+        given = headers | ({"x-soundstage-control": "known"} if base.startswith("/_soundstage/") else {})
+        app.close()  # nobody waits for news here
+        status, answered = await answer(app.handle, HttpRequest(method, base, query, given, body))
         assert status < 500, answered
         assert_readable(journal)
 
-    asyncio.run(main())
+    with no_longer_than(SLOWEST):
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", SEEDS)
+@given(data=st.data())
+def test_no_odd_schema_of_a_side_request_makes_a_500(name, data):
+    schema = data.draw(odd(data.draw(st.sampled_from(SCHEMAS))))
+    places = {
+        "openai-chat": {"response_format": schema},
+        "openai-responses": {"text": {"format": schema}},
+        "anthropic": {"output_config": {"format": schema}},
+        "gemini": {"generationConfig": {"responseMimeType": "application/json", "responseSchema": schema}},
+    }
+    wire = WIRES[name]
+    body = json.dumps({**wire.body("hi", ""), **places[name]}).encode()
+    request = HttpRequest("POST", wire.path, "", {"x-soundstage-purpose": "routing"}, body)
+
+    async def main():
+        journal = Journal(clock=SystemClock())
+        status, answered = await answer(WireApp(ScriptedModel(Script()), journal).handle, request)
+        assert status < 500, answered
+        assert_readable(journal)
+
+    with no_longer_than(SLOWEST):
+        asyncio.run(main())
 
 
 ODD = {  # what is odd -> format -> the seed with it, and how the refusal names it
