@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from soundstage.clock import IdSource, SystemClock
 from soundstage.journal import Journal, Redactor, RunFinished, RunStarted
+from soundstage.lifecycle import told_to_end
 from soundstage.models import ScriptedModel, load_script
 from soundstage.net import LOOPBACK
 from soundstage.wire import ModelServer
@@ -30,7 +30,7 @@ class ServeOptions(NamedTuple):
 
 
 def serve(options: ServeOptions, *, say: Callable[[str], None], warn: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT; before it returns, requests in flight are finished, the journal is closed.
+    """Serve until SIGTERM, SIGHUP or SIGINT; before it returns, requests in flight are finished, the journal is closed.
 
     Args:
         options: what to serve, and where.
@@ -60,9 +60,7 @@ def _fast_loop() -> asyncio.AbstractEventLoop:
 
 
 async def _serve(options: ServeOptions, model: ScriptedModel, say: Callable[[str], None]) -> list[str]:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = told_to_end()
     clock = SystemClock()
     redactor = Redactor.from_environment(os.environ)
     journal = Journal(options.journal, clock=clock, run=f"serve-{options.seed}", redactor=redactor)

@@ -3,6 +3,7 @@
 from soundstage.lifecycle._beneath import files_beneath, read_beneath, write_beneath
 from soundstage.lifecycle._daemon import ENDED, Daemon, Status, TaskDaemon, of_daemon
 from soundstage.lifecycle._git_call import GitCall, git_call, run_git
+from soundstage.lifecycle._leaving import leave_nothing, told_to_end
 from soundstage.lifecycle._patience import Patience
 from soundstage.lifecycle._processes import owner_is_dead, started_at, variables_of
 from soundstage.lifecycle._scratch import ScratchFolder, end_processes_in, remove_tree
@@ -23,6 +24,7 @@ __all__ = [
     "end_processes_in",
     "files_beneath",
     "git_call",
+    "leave_nothing",
     "of_daemon",
     "owner_is_dead",
     "raise_together",
@@ -30,6 +32,7 @@ __all__ = [
     "remove_tree",
     "run_git",
     "started_at",
+    "told_to_end",
     "variables_of",
     "write_beneath",
 ]

@@ -5,9 +5,10 @@ that a number which the system gives out again is not mistaken for the owner. Th
 folder (flock(2)), which the kernel takes back when the owner is dead, whatever killed it; a container that shares
 the temporary folder sees other process ids, but the same locks.
 
-A folder is removed when it is closed. What a killed owner has left is removed by the next process that makes
-one: it ends every process that was started in there (the folder is in its environment, or it is where it
-works), waits until they are gone, and then removes the folder. So nothing of a dead run outlives the next start.
+A folder is removed when it is closed, or when its owner is told to end (`_leaving`). What a killed owner has left
+is removed by the next process that makes one: it ends every process that was started in there (the folder is in
+its environment, or it is where it works), waits until they are gone, and then removes the folder. So nothing of a
+dead run outlives the next start.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from soundstage.errors import EnvironmentProblem
+from soundstage.lifecycle._leaving import hold, let_go
 from soundstage.lifecycle._processes import PROC, owner_is_dead, started_at, variables_of
 
 _NAME: Final = re.compile(r"soundstage-(?P<pid>\d+)-(?P<start>\d+)-\w+")
@@ -60,6 +62,7 @@ class ScratchFolder:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.path = self._root / name
         self.path.mkdir(exist_ok=True)
+        hold(self._root, _end_and_remove)
 
     def __enter__(self) -> Self:
         return self
@@ -71,8 +74,14 @@ class ScratchFolder:
         """Remove the folder and what is in it. Harmless when repeated."""
         if self._lock >= 0:
             remove_tree(self._root)
+            let_go(self._root)
             os.close(self._lock)
             self._lock = -1
+
+
+def _end_and_remove(root: Path) -> None:
+    end_processes_in(root)
+    remove_tree(root)
 
 
 def remove_tree(root: Path) -> None:

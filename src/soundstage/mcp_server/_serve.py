@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from soundstage.clock import SystemClock
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal
+from soundstage.lifecycle import told_to_end
 from soundstage.mcp_server._options import McpOptions
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 
 
 def serve_mcp(options: McpOptions, *, say: Say, warn: Say) -> int:
-    """Serve the harness until its client goes, or SIGTERM or SIGINT comes. Returns the exit code.
+    """Serve the harness until its client goes, or SIGTERM, SIGHUP or SIGINT comes. Returns the exit code.
 
     Args:
         options: how, and where files go.
@@ -109,7 +109,7 @@ async def _stdio(options: McpOptions) -> None:
             await server.run(read, write, server.create_initialization_options())
 
     serving = asyncio.create_task(serve(), name="mcp over stdio")
-    stop = _on_signals()
+    stop = told_to_end()
     signalled = asyncio.create_task(stop.wait())
     await asyncio.wait({serving, signalled}, return_when=asyncio.FIRST_COMPLETED)
     signalled.cancel()
@@ -136,7 +136,7 @@ async def _http(options: McpOptions, say: Say) -> None:
         loopback=options.host in LOOPBACK,
     )
     server = HttpServer(clients.handle, journal, host=options.host, port=options.port, name="mcp", grace=1.0)
-    stop = _on_signals()
+    stop = told_to_end()
     await server.start()
     try:
         say(f"serving {server.url}{PATH}")
@@ -145,10 +145,3 @@ async def _http(options: McpOptions, say: Say) -> None:
     finally:
         await clients.close()
         await server.stop()
-
-
-def _on_signals() -> asyncio.Event:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop

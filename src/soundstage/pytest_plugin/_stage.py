@@ -40,7 +40,7 @@ from soundstage.host import (
     make_world,
 )
 from soundstage.journal import Journal, Redactor, RunStarted
-from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon
+from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon, leave_nothing
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
 from soundstage.net import ClosedSet, EgressProxy
 from soundstage.pytest_plugin._asynchronous import body_of, written
@@ -71,6 +71,7 @@ class Stage:
     """Journal, clock, script, model and daemons of one test."""
 
     def __init__(self, name: str, options: Options, clock: Clock) -> None:
+        leave_nothing()  # folders are made in other threads, too
         self.options = options
         self.name = name
         self.isolation = "process"  # of programs that do not say it themselves
