@@ -11,14 +11,14 @@ import pytest
 
 import soundstage
 from soundstage.clock import SystemClock
+from soundstage.discord import Discord
 from soundstage.journal import Journal, Noted
 from soundstage.models import Script, ScriptedModel
 from soundstage.net import HttpServer
+from soundstage.nostr import NostrRelay
 from soundstage.otel import OtlpReceiver
 from soundstage.wire import ModelServer
-from soundstage.worlds.discord import Discord
 from soundstage.worlds.mcp import McpScript, McpServer
-from soundstage.worlds.nostr import NostrRelay
 
 SERVERS = {
     "ModelServer": lambda journal: ModelServer(ScriptedModel(Script()), journal),
