@@ -49,7 +49,7 @@ FULL: Final = {
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
         "mcp_server/test_(transports|mcp|harness).py",
-        "pytest_plugin/test_(asynchronous|failures|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
+        "pytest_plugin/test_(asynchronous|failures|pages|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
         "testing/test_snapshot_fixture.py",
         r"models/test_typing\.py::test_mypy",
         r"test_docs\.py::test_the_examples_of_a_document",

@@ -68,7 +68,7 @@ async def test_crash(console, run_app):
 
 def test_time_out_of_the_sdk(script, model_server):
     script.on(user="Oslo").reply("Cold.", delay=60)
-    agent("Oslo?", timeout=0.2)
+    agent("Oslo?", timeout=3)
 
 
 async def test_time_out_of_a_wait(script, console, run_app):

@@ -15,13 +15,13 @@ process may have tried to leave. When anything failed, the report gets the trace
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from soundstage.errors import EnvironmentProblem
-from soundstage.pytest_plugin import _asynchronous, _budget, _containers
+from soundstage.pytest_plugin import _asynchronous, _budget, _containers, _pages
 from soundstage.pytest_plugin._clean import clean_report
 from soundstage.pytest_plugin._containers import services_scope as services_scope
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
@@ -66,12 +66,7 @@ MARKERS = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options, all named --soundstage-..."""
     group = parser.getgroup("soundstage")
-    group.addoption(
-        "--soundstage-html",
-        metavar="DIR",
-        default=None,
-        help="Write the trace of each failed test as a page into DIR ('-' for .soundstage/failures).",
-    )
+    _pages.add_options(group)
     group.addoption(
         OPTION,
         metavar="SEED",
@@ -103,6 +98,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_containers, "soundstage-containers")
     config.pluginmanager.register(_asynchronous, "soundstage-asynchronous")
     _budget.register(config)
+    _pages.register(config)
     _register_wings(config)
     for marker in (*MARKERS, MARKER, _containers.MARKER):
         config.addinivalue_line("markers", marker)
@@ -162,30 +158,35 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Begin the report of a failed test with the cause; add the trace and the unused rules."""
+    """Begin the report of a failed test with the cause; add the trace and the unused rules; write its page."""
     stage, hosts = item.stash.get(STAGE, None), item.stash.get(RUNS, ())
-    if call.excinfo is None or "soundstage.host" not in sys.modules:
+    pages = item.config.stash.get(_pages.PAGES, None)
+    if (call.excinfo is None and pages is None) or "soundstage.host" not in sys.modules:
         report = yield
     else:
         from soundstage.pytest_plugin._headline import explain, tidy
         from soundstage.pytest_plugin._runs import runs_of
+        from soundstage.pytest_plugin._sections import sections_of
 
-        own = tuple(host for host in hosts if stage is None or host.journal is not stage.journal)
-        runs = runs_of(stage, own)
-        full = item.config.getoption("fulltrace")
+        runs = runs_of(stage, hosts)
+        full = call.excinfo is None or item.config.getoption("fulltrace")
         if not full:
             explain(call, item, runs)
         report = yield
-        if report.failed:
-            from soundstage.pytest_plugin._sections import sections_of
+        if not full and report.failed:
+            tidy(report.longrepr)
+        _clean(report, stage, hosts)
+        if pages is not None:
+            pages.add(item, report, runs)
+        if report.failed and call.excinfo is not None:
+            report.sections.extend(sections_of(runs, call.excinfo.value))
+    _clean(report, stage, hosts)
+    return report
 
-            if not full:
-                tidy(report.longrepr)
-            html = item.config.getoption("--soundstage-html")
-            report.sections.extend(sections_of(item.nodeid, runs, html, call.excinfo.value))
+
+def _clean(report: pytest.TestReport, stage: Stage | None, hosts: Iterable[Host]) -> None:
     for journal in [*([stage.journal] if stage else []), *(host.journal for host in hosts)]:
         clean_report(report, journal.redactor.text)
-    return report
 
 
 @pytest.fixture

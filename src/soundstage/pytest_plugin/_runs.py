@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from soundstage.journal import Journal
@@ -35,9 +35,10 @@ class Ran(NamedTuple):
         return self.host is None or any(self.host.outcome is error for error in errors)
 
 
-def runs_of(stage: Stage | None, hosts: Sequence[Host]) -> list[Ran]:
+def runs_of(stage: Stage | None, hosts: Iterable[Host]) -> list[Ran]:
     """The runs of a test: that of its fixtures, and those of its builders."""
     made = []
+    hosts = [host for host in hosts if stage is None or host.journal is not stage.journal]
     if stage is not None:
         made.append(Ran(stage.journal, stage.scripted, 0, stage.options.egress != "allow"))
     made += [

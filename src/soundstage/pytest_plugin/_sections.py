@@ -7,13 +7,16 @@ until it is over.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from soundstage.errors import ExpectationError
 from soundstage.host import list_rules
-from soundstage.journal import Journal, Record
+from soundstage.journal import clean_records
 from soundstage.pytest_plugin._runs import Ran
 from soundstage.trace import build_trace
 
@@ -21,40 +24,69 @@ SHOWN: Final = 200  # lines of the trace in a failure report
 LONGEST_NAME: Final = 150  # bytes of a test's id in the name of its page
 
 
-def sections_of(
-    name: str, runs: Sequence[Ran], html: str | None, error: BaseException
-) -> list[tuple[str, str]]:
+def sections_of(runs: Sequence[Ran], error: BaseException) -> list[tuple[str, str]]:
     """Titles and texts for the report of a failed test.
 
     Args:
-        name: the test's id.
         runs: its runs; those in which nothing happened have no sections.
-        html: the folder for the pages; `-` for `.soundstage/failures`, none for no page.
         error: what the test has raised; the trace has a mark at the event that it is about.
     """
-    told = [run for run in runs if len(run.journal) > run.after + 1]
+    told = busy(runs)
     mark = error.at if isinstance(error, ExpectationError) and len(told) == 1 else None
-    sections: list[tuple[str, str]] = []
+    sections = []
     for number, run in enumerate(told, 1):
         title = "soundstage" if len(told) == 1 else f"soundstage run {number} of the last {len(told)}:"
-        page = name if len(told) == 1 else f"{name}-run-{number}"
-        sections += _sections(run, title, page, html, mark)
+        sections.append((f"{title} trace", or_problem(partial(_shown_trace, run, mark))))
+        if unused := unused_rules(run):
+            sections.append((f"{title} unused rules", unused))
     return sections
 
 
-def _sections(
-    run: Ran, title: str, name: str, html: str | None, mark: int | None
-) -> Iterator[tuple[str, str]]:
-    journal, records = run.journal, run.journal.read(run.after)
-    yield f"{title} trace", _or_problem(lambda: _shown_trace(journal, records, mark))
+def busy(runs: Sequence[Ran]) -> list[Ran]:
+    """The runs in which something happened."""
+    return [run for run in runs if len(run.journal) > run.after + 1]
+
+
+def unused_rules(run: Ran) -> str:
+    """The rules of a run that were never used, one a line."""
     unused = run.scripted.unused()
-    if unused:
-        yield (
-            f"{title} unused rules",
-            _or_problem(lambda: list_rules(unused, run.scripted, journal, run.after)),
+    return or_problem(lambda: list_rules(unused, run.scripted, run.journal, run.after)) if unused else ""
+
+
+def write_test_page(
+    folder: Path, item: pytest.Item, runs: Sequence[Ran], outcome: str, failure: tuple[str, str]
+) -> Path:
+    """The page of a test: what failed and where, and a section for each of its runs.
+
+    Args:
+        folder: where to.
+        item: the test.
+        runs: its runs; at least one in which something happened.
+        outcome: how it ended.
+        failure: what failed, in one line and as pytest tells it; two empty texts if nothing did.
+    """
+    from soundstage.report import Section, write_page
+
+    told, name = busy(runs), item.nodeid
+    redactor = told[0].journal.redactor
+    sections = [
+        Section(
+            title=name if len(told) == 1 else f"run {number} of the last {len(told)}",
+            records=list(clean_records(run.journal.read(run.after), run.journal.redactor)),
+            outcome=outcome
+            if len(told) == 1 or run.host is None
+            else "failed"
+            if run.host.outcome
+            else "passed",
+            note=failure[0] if number == 1 else "",
+            failure=failure[1] if number == 1 else "",
+            unused=run.journal.redactor.text(unused_rules(run)),
         )
-    if html:
-        yield f"{title} page", _or_problem(lambda: str(_write_page(name, journal, records, html)))
+        for number, run in enumerate(told, 1)
+    ]
+    return write_page(
+        folder / f"{page_name(redactor.text(name), name)}.html", sections, title=name, redactor=redactor
+    )
 
 
 def page_name(shown: str, name: str) -> str:
@@ -69,8 +101,9 @@ def page_name(shown: str, name: str) -> str:
     return f"{end}-{hashlib.blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
 
 
-def _shown_trace(journal: Journal, records: Sequence[Record], mark: int | None) -> str:
-    lines = journal.redactor.text(build_trace(records).format(mark=mark)).splitlines()
+def _shown_trace(run: Ran, mark: int | None) -> str:
+    trace = build_trace(run.journal.read(run.after))
+    lines = run.journal.redactor.text(trace.format(mark=mark)).splitlines()
     marked = next((number for number, line in enumerate(lines) if line.startswith("> ")), None)
     if marked is not None and marked < len(lines) - SHOWN:
         begin = max(marked - SHOWN // 2, 0)
@@ -81,17 +114,7 @@ def _shown_trace(journal: Journal, records: Sequence[Record], mark: int | None) 
     return "\n".join(lines)
 
 
-def _write_page(name: str, journal: Journal, records: Sequence[Record], folder: str) -> Path:
-    from soundstage.report import Section, write_page
-
-    root = Path(".soundstage/failures") if folder == "-" else Path(folder)
-    path = root / f"{page_name(journal.redactor.text(name), name)}.html"
-    section = Section(title=name, records=records, outcome="failed")
-    write_page(path, [section], title=name, redactor=journal.redactor)
-    return path
-
-
-def _or_problem(make: Callable[[], str]) -> str:
+def or_problem(make: Callable[[], str]) -> str:
     """Make a part of a report, or say why it cannot be had: a report never ends a run."""
     try:
         return make()

@@ -1,11 +1,13 @@
 """Traces for people: as text in the terminal, and as one HTML page that can be attached to anything."""
 
+from soundstage.report._index import IndexRow, write_index
 from soundstage.report._page import html_page, write_page
 from soundstage.report._section import Section
 from soundstage.report._table import SummaryRow
 from soundstage.report._text import print_trace, render_text, show_journal, summary_table
 
 __all__ = [
+    "IndexRow",
     "Section",
     "SummaryRow",
     "html_page",
@@ -13,5 +15,6 @@ __all__ = [
     "render_text",
     "show_journal",
     "summary_table",
+    "write_index",
     "write_page",
 ]

@@ -30,6 +30,8 @@ class Summary(NamedTuple):
     date: str
     name: str
     note: str
+    failure: str
+    unused: str
     figures: tuple[Figure, ...]
     trace: Trace
 
@@ -46,6 +48,8 @@ def summarise(section: Section) -> Summary:
         date=_date(started.wall),
         name=started.name if started.name != section.title else "",
         note=section.note,
+        failure=section.failure,
+        unused=section.unused,
         figures=figures_of(trace),
         trace=trace,
     )

@@ -66,12 +66,12 @@ def html_page(sections: Sequence[Section], *, title: str = "Soundstage trace") -
             hint="html_page([Section('my run', journal.read())])",
         )
     style, script = _assets()
-    return _template().render(
+    return template("trace.html.jinja").render(
         title=title,
         style=style,
-        style_hash=_hash(style),
+        style_hash=hash_of(style),
         script=script,
-        script_hash=_hash(script),
+        script_hash=hash_of(script),
         sections=[_context(number, section) for number, section in enumerate(sections, start=1)],
     )
 
@@ -96,11 +96,18 @@ def write_page(
     """
     chosen = redactor if redactor is not None else Redactor.from_environment()
     clean = [_redacted(section, chosen) for section in sections]
-    page = html_page(clean, title=chosen.text(title)).encode("utf-8", "replace")
-    target = Path(path)
+    return write_html(Path(path), html_page(clean, title=chosen.text(title)))
+
+
+def write_html(target: Path, page: str) -> Path:
+    """Write a page to a file; folders are made as needed.
+
+    Raises:
+        EnvironmentProblem: if the file cannot be written.
+    """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(page)
+        target.write_bytes(page.encode("utf-8", "replace"))
     except OSError as error:
         raise EnvironmentProblem(
             f"the page {target} cannot be written",
@@ -117,11 +124,14 @@ def _redacted(section: Section, redactor: Redactor) -> Section:
         records=list(clean_records(section.records, redactor)),
         outcome=redactor.text(section.outcome),
         note=redactor.text(section.note),
+        failure=redactor.text(section.failure),
+        unused=redactor.text(section.unused),
     )
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """One of our templates, with escaping on."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -132,7 +142,7 @@ def _template() -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template("trace.html.jinja")
+    return environment.get_template(name)
 
 
 @cache
@@ -141,11 +151,18 @@ def _assets() -> tuple[Any, Any]:
     from markupsafe import Markup
 
     scripts = "\n".join((TEMPLATES / name).read_text("utf-8") for name in SCRIPTS)
-    style = (TEMPLATES / "trace.css").read_text("utf-8")
-    return Markup(style), Markup(f'"use strict";\n{scripts}')  # noqa: S704
+    return asset("trace.css"), Markup(f'"use strict";\n{scripts}')  # noqa: S704
 
 
-def _hash(text: str) -> str:
+@cache
+def asset(name: str) -> Any:
+    """A file beside the templates, marked as markup: it is ours."""
+    from markupsafe import Markup
+
+    return Markup((TEMPLATES / name).read_text("utf-8"))  # noqa: S704
+
+
+def hash_of(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

@@ -16,9 +16,13 @@ class Section(NamedTuple):
         records: the journal, as `Journal.read()` or `read_journal(path)` gives it.
         outcome: `passed`, `failed`, `aborted` or any other word; unless given, what `RunFinished` says.
         note: a sentence below the heading, plain text.
+        failure: what failed and where, as lines of plain text.
+        unused: the rules of the script that were never used, one a line.
     """
 
     title: str
     records: Sequence[Record]
     outcome: str = ""
     note: str = ""
+    failure: str = ""
+    unused: str = ""
