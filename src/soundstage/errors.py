@@ -21,6 +21,7 @@
     |   |-- DeadlockError        every task waits and nothing can wake one (virtual time)
     |   `-- NetworkForbiddenError  a virtual run tried to open a socket
     |-- EnvironmentProblem     the machine lacks something: a free port, git, the CLI
+    |   `-- FileError            a file cannot be written or locked; also an OSError
     |-- ConfigError            a setting is unknown or has the wrong type
     `-- ExpectationError       an expectation about the app did not hold; also an AssertionError
         `-- WaitTimeout          it did not hold in time; also a TimeoutError
@@ -42,6 +43,7 @@ __all__ = [
     "EgressRefused",
     "EnvironmentProblem",
     "ExpectationError",
+    "FileError",
     "HarnessError",
     "InvalidStateError",
     "MatchError",
@@ -259,6 +261,10 @@ class NetworkForbiddenError(HarnessError):
 
 class EnvironmentProblem(SoundstageError):  # noqa: N818  (it says what happened)
     """Raised when the machine lacks something: a free port, git, a CLI."""
+
+
+class FileError(EnvironmentProblem, OSError):
+    """Raised when a file cannot be written or locked. Also an `OSError`."""
 
 
 class ConfigError(SoundstageError):

@@ -181,7 +181,7 @@ def test_a_value_that_a_file_cannot_hold_is_an_error_and_leaves_no_trace(path):
 
 def test_a_second_writer_is_refused_in_this_process_and_in_another(path):
     journal = Journal(path)
-    with pytest.raises(EnvironmentProblem, match="is in use"):
+    with pytest.raises(OSError, match="is in use"):
         Journal(path)
     code = "import sys; from soundstage.journal import Journal; Journal(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
@@ -196,7 +196,7 @@ def test_a_file_system_without_locks_is_an_error(path, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", fail)
-    with pytest.raises(EnvironmentProblem, match="cannot be locked") as caught:
+    with pytest.raises(OSError, match="cannot be locked") as caught:
         Journal(path)
     assert caught.value.seen == "No locks available"
 
@@ -205,7 +205,7 @@ def test_a_file_system_without_locks_is_an_error(path, monkeypatch):
 def test_a_path_that_cannot_be_written_is_an_error(tmp_path, name):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(EnvironmentProblem, match="cannot be opened for writing") as caught:
+    with pytest.raises(OSError, match="cannot be opened for writing") as caught:
         Journal(tmp_path / name)
     assert caught.value.hint == "choose a folder that you may write to"
 

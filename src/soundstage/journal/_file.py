@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import msgspec
 
-from soundstage.errors import EnvironmentProblem, HarnessError
+from soundstage.errors import EnvironmentProblem, FileError, HarnessError
 from soundstage.journal._codec import decode_record, encode_line, lost_record
 from soundstage.journal._events import Record, UnknownEvent
 from soundstage.journal._pieces import Pieces
@@ -108,7 +108,7 @@ class JournalFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise EnvironmentProblem(
+            raise FileError(
                 f"the journal {self.path} cannot be opened for writing",
                 seen=error.strerror or str(error),
                 hint="choose a folder that you may write to",
@@ -118,13 +118,13 @@ class JournalFile:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise EnvironmentProblem(
+            raise FileError(
                 f"the journal {self.path} is in use",
                 seen="another process, or another journal of this one, has it open",
                 hint="end that run first, or give this one a file of its own",
             ) from None
         except OSError as error:
-            raise EnvironmentProblem(
+            raise FileError(
                 f"the journal {self.path} cannot be locked",
                 seen=error.strerror or str(error),
                 hint="choose a folder on a local disk",

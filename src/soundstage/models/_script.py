@@ -117,6 +117,7 @@ class Script:
         self.rules: list[Rule] = []
         self.agents: list[AgentSpec] = []
         self.default: Reply = NOTHING
+        self.served: set[int] = set()  # numbers of the rules that a model has served, whichever
         self._known = Known()
         self._held = (
             -1

@@ -100,6 +100,7 @@ class ScriptedModel:
         script: the rules; they may grow while the model is in use.
         clock: whose seconds delays are; the running loop's unless given.
         ids: where ids of tool calls come from.
+        shared: whether other models serve the same script, and what they served counts as used.
 
     Example:
         >>> from soundstage.models import Script
@@ -110,8 +111,11 @@ class ScriptedModel:
         ['rule 1']
     """
 
-    def __init__(self, script: Script, *, clock: Clock | None = None, ids: IdSource | None = None) -> None:
+    def __init__(
+        self, script: Script, *, clock: Clock | None = None, ids: IdSource | None = None, shared: bool = False
+    ) -> None:
         self.script = script
+        self._shared = shared
         self._clock = clock
         self._ids = ids if ids is not None else IdSource()
         self._served: dict[int, int] = {}
@@ -135,7 +139,8 @@ class ScriptedModel:
 
     def unused(self) -> list[Rule]:
         """The rules that have not served yet, in the order of registration."""
-        return [rule for rule in self.script.rules if rule.number not in self._served]
+        used = self._served.keys() | self.script.served if self._shared else self._served.keys()
+        return [rule for rule in self.script.rules if rule.number not in used]
 
     def replayed(self, requests: Iterable[ModelRequest]) -> list[Served]:
         """Which rule serves each of some requests, as if they were all that this model is asked, and which rules would
@@ -206,6 +211,7 @@ class ScriptedModel:
 
     def _serve(self, rule: Rule, rank: int) -> _Choice:
         number = rule.number
+        self.script.served.add(number)
         self._served[number] = self._served.get(number, 0) + 1
         if rule.times is not None and self._used_up(rule):
             self._index.retire(rank)

@@ -85,7 +85,7 @@ class Stage:
         self.journal.append(
             RunStarted(name=name, wall=clock.wall().isoformat(), seed=options.seed), source="pytest"
         )
-        self.scripted = ScriptedModel(self.script, clock=clock, ids=ids)
+        self.scripted = ScriptedModel(self.script, clock=clock, ids=ids, shared=True)
         self.closed = ClosedSet(self.journal, egress=options.egress, hosts=options.hosts)
         self._server: ModelServer | None = None
         self._asks = False

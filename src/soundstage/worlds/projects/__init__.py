@@ -13,7 +13,7 @@ Frozen records come back; what cannot be done is an error that says what was exp
 
 from soundstage.worlds.projects._artifacts import ARTIFACT_TYPES, Artifacts, capture_artifacts
 from soundstage.worlds.projects._create import LANGUAGES, PROJECT_TYPES, Project, create_project, project_text
-from soundstage.worlds.projects._files import FileProblem, FilesWritten, write_files
+from soundstage.worlds.projects._files import FileError, FilesWritten, write_files
 from soundstage.worlds.projects._repository import GitSetup, set_up_git
 from soundstage.worlds.projects._reset import Reset, reset_projects
 
@@ -22,7 +22,7 @@ __all__ = [
     "LANGUAGES",
     "PROJECT_TYPES",
     "Artifacts",
-    "FileProblem",
+    "FileError",
     "FilesWritten",
     "GitSetup",
     "Project",

@@ -13,7 +13,7 @@ from soundstage.lifecycle import write_beneath
 from soundstage.worlds.projects._repository import folder_of
 
 
-class FileProblem(NamedTuple):
+class FileError(NamedTuple):
     """A file that was not written, and why."""
 
     path: str
@@ -31,7 +31,7 @@ class FilesWritten(msgspec.Struct, frozen=True, kw_only=True):
 
     path: Path
     written: tuple[str, ...]
-    problems: tuple[FileProblem, ...]
+    problems: tuple[FileError, ...]
 
 
 def write_files(project: Path | str, specs: Iterable[Mapping[str, Any]]) -> FilesWritten:
@@ -55,12 +55,12 @@ def write_files(project: Path | str, specs: Iterable[Mapping[str, Any]]) -> File
     """
     root = folder_of(project)
     written: list[str] = []
-    problems: list[FileProblem] = []
+    problems: list[FileError] = []
     for number, spec in enumerate(specs, start=1):
         try:
             written.append(_written(root, spec, number))
         except _NotWritten as error:
-            problems.append(FileProblem(error.path, str(error)))
+            problems.append(FileError(error.path, str(error)))
     if not written:
         raise ScriptError(
             "no file was written",
