@@ -131,3 +131,8 @@ def test_a_module_of_events_that_is_not_there_is_a_mistake_of_the_wing(tea):
     name = tea(None)
     with pytest.raises(ModuleNotFoundError, match=name):
         load_home("TeaPoured", event_types)
+
+
+def test_a_home_that_is_loaded_is_there_and_a_name_without_one_is_not():
+    assert load_home("ChatReply", event_types) is True
+    assert load_home("NobodyKnows", event_types) is False

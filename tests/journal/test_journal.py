@@ -511,3 +511,10 @@ def test_two_runs_of_one_program_write_the_same_bytes(tmp_path):
         run(main(tmp_path / name))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert len(read_journal(tmp_path / "one")) == 15
+
+
+def test_a_journal_says_whether_it_is_closed_and_where_its_file_is(tmp_path):
+    for journal, path in ((Journal(), None), (Journal(tmp_path / "j.jsonl"), tmp_path / "j.jsonl")):
+        assert (journal.closed, journal.path, journal.problem) == (False, path, None)
+        journal.close()
+        assert journal.closed

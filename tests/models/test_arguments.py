@@ -136,3 +136,28 @@ ODD = st.recursive(
 def test_a_schema_of_any_form_never_breaks_the_check(schema, arguments):
     """Tools bring schemas from elsewhere: what a keyword cannot mean is let pass."""
     assert all(isinstance(problem, str) for problem in argument_problems(schema, arguments))
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "problems"),
+    [
+        ({"type": "string", "nullable": True}, None, 0),
+        ({"type": "string", "nullable": False}, None, 1),
+        ({"type": "string"}, None, 1),
+        ({"type": "decimal"}, "whatever", 0),
+        ({"type": ["integer", "decimal"]}, "whatever", 0),
+        ({"oneOf": [{"type": "integer"}, {"type": "null"}]}, "a", 1),
+        ({"oneOf": [{"type": "integer"}, {"type": "null"}]}, None, 0),
+        ({"pattern": "(?<no"}, "a", 0),
+        (True, "a", 0),
+        (False, "a", 1),
+    ],
+)
+def test_schemas_of_other_dialects_are_taken_as_far_as_they_are_known(schema, value, problems):
+    found = argument_problems({"type": "object", "properties": {"a": schema}}, {"a": value})
+    assert len(found) == problems
+
+
+def test_a_required_argument_that_the_schema_does_not_describe_may_be_anything():
+    (problem,) = argument_problems({"type": "object", "required": ["a"]}, {})
+    assert problem == "argument 'a' is missing: expected anything"

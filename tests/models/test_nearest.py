@@ -75,3 +75,19 @@ def test_a_request_without_words_is_shown_as_such(script, ask):
 def test_a_header_that_no_caller_sent_is_shown_with_those_that_were(script, ask):
     script.on(header={"x-team": "red"}).reply("x")
     assert "x-team" in refusal(ask, script, "hi", headers={"x-crew": "blue"}).seen
+
+
+def test_a_condition_on_one_of_several_shows_what_there_was(script, ask):
+    script.on(after_tool="look").reply("x")
+    seen = refusal(ask, script, "hi", assistant("", call("ring", id="c1")), tool("c1", "ok")).seen
+    assert "'look' is not one of 'ring', 'c1'" in seen or "'look' is not one of 'c1', 'ring'" in seen
+    assert "'look' is not one of none" in refusal(ask, script, "hi").seen
+
+
+def test_a_request_of_a_side_purpose_that_a_default_does_not_cover_is_shown_with_it(script, request_of):
+    script.on(user="hello", purpose="title").reply("x")
+    from soundstage.models._conditions import Context, Facts
+    from soundstage.models._nearest import no_match
+
+    error = no_match(Facts(request_of("bye", purpose="title"), Context()), script.rules, lambda rule: False)
+    assert error.summary.endswith("user 'bye', purpose 'title'")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,3 +110,22 @@ def test_two_columns_are_cut_around_the_first_difference():
         "= 14       | 14",
         "  ... 5 after",
     ]
+
+
+@pytest.mark.parametrize(("length", "whole"), [(60, True), (61, False)])
+def test_a_cell_that_just_fits_is_whole(length, whole):
+    shown = side_by_side(["x" * length], ["y"], align(1, 1, lambda i, j: False)).splitlines()[1]
+    assert shown == "! " + ("x" * 60 if whole else "x" * 57 + "...") + " | y"
+
+
+@pytest.mark.parametrize(("length", "whole"), [(158, True), (159, False)])
+def test_a_value_that_just_fits_is_whole(length, whole):
+    shown = diff(None, "x" * length).splitlines()[2]
+    assert shown == ("  b: " + json.dumps("x" * length) if whole else '  b: "' + "x" * 156 + "...")
+
+
+def test_nothing_is_said_to_be_left_out_where_nothing_is():
+    rows = align(5, 5, lambda i, j: i == j and i != 4)
+    lines = side_by_side(list("abcde"), list("abcdx"), rows).splitlines()
+    assert len(lines) == 6
+    assert not any("..." in line for line in lines)
