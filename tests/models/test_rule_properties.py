@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soundstage.messages import Caller, ModelRequest, ToolDefinition, assistant, call, system, tool, user
-from soundstage.models import Script, When
+from soundstage.models import Reply, Script, When
 from soundstage.models._conditions import Context, Facts
 from soundstage.models._index import RuleIndex
 from soundstage.models._lint import shadowed
@@ -78,7 +78,7 @@ def requests(draw):
 def script_of(rules):
     script = Script()
     for when, times, priority in rules:
-        script.add(when, "x", times=times, priority=priority)
+        script.add(when, Reply(text="x"), times=times, priority=priority)
     return script.ordered()
 
 
