@@ -26,6 +26,7 @@ import rows_claude
 import rows_console
 import rows_discord
 import rows_journal
+import rows_kept
 import rows_start
 import rows_team
 import rows_wire
@@ -41,6 +42,7 @@ GROUPS = {
     for module in (
         rows_call,
         rows_journal,
+        rows_kept,
         rows_start,
         rows_wire,
         rows_claude,
@@ -144,6 +146,7 @@ Ratios are speed: 2x means twice as fast as what it is compared with.
   the expected text. All servers get the same warm-up, long enough for a JIT.
 - **call**: `complete()` of a journaled scripted model, and `FunctionModel.request()`.
 - **journal**: records of one message; each contestant starts with an empty list or file.
+- **kept**: what a journal file takes, and the resident memory of `soundstage serve` with its journal in memory.
 - **start**: whole processes; the minimum counts.
 - **claude**: whole runs of the Claude Code CLI with one prompt; the bare CLI gets the same arguments, the same
   environment and a server that sends constant bytes.

@@ -4,7 +4,7 @@ Whatever produces facts appends events; whatever reads (trace, assertions, repor
 them. There is no second log.
 """
 
-from soundstage.journal._codec import SCHEMA_VERSION, decode_record, encode_record
+from soundstage.journal._codec import SCHEMA_VERSION, decode_record, encode_record, encode_records
 from soundstage.journal._events import (
     AgentFinished,
     AgentStarted,
@@ -84,6 +84,7 @@ __all__ = [
     "clean_records",
     "decode_record",
     "encode_record",
+    "encode_records",
     "event",
     "event_matcher",
     "event_types",

@@ -6,8 +6,6 @@ function is one expression over the fields, because a call for each of them woul
 and a field that holds the very object of its default is fine at once. What it does not say yes to is looked at slowly
 (`_faults`): either it can be read back all the same, such as a list where a tuple is declared, or the fault is named
 with its place.
-
-Messages and tools of requests are looked at once: mostly, a request brings those of the one before, the same objects.
 """
 
 from __future__ import annotations
@@ -16,15 +14,12 @@ import threading
 import types
 import typing
 from collections.abc import Callable
-from itertools import compress
-from operator import is_not
 from typing import Any, Final, Literal
 
 import msgspec
 
-from soundstage.journal._events import Event, ModelRequested, UnknownEvent
-from soundstage.journal._faults import refuse_envelope, refuse_event, text_fits
-from soundstage.messages import Message, ModelRequest, ToolDefinition
+from soundstage.journal._events import Event, UnknownEvent
+from soundstage.journal._faults import refuse_envelope, text_fits
 
 Check = Callable[[Any], bool]
 
@@ -38,60 +33,6 @@ _making: dict[type, Check] = {}
 _making_lock: Final = threading.RLock()
 
 
-class Checks(dict[type, Check]):
-    """The quick check of each event class, for one journal."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._known: dict[
-            int, Any
-        ] = {}  # messages and tools by their ids, kept so that no other gets the same
-        self._last: dict[Check, tuple[Any, ...]] = {}  # of the request before: comparing with it costs least
-        self[ModelRequested] = self._request
-
-    def __missing__(self, kind: type) -> Check:
-        self[kind] = check = _learn(kind)
-        return check
-
-    def _request(self, event: ModelRequested) -> bool:
-        request = event.request
-        return (
-            type(request) is ModelRequest
-            and _rest_of_event(event)
-            and _rest_of_request(request)
-            and self._fine(request.messages, _check_message)
-            and (not request.tools or self._fine(request.tools, _check_tool))
-        )
-
-    def _fine(self, values: Any, check: Check) -> bool:
-        if type(values) is not tuple:
-            return False
-        known, last = self._known, self._last.get(check, ())
-        others = [*compress(values, map(is_not, values, last)), *values[len(last) :]]
-        if others:
-            for value in others:
-                if id(value) not in known:
-                    if not check(value):
-                        return False
-                    known[id(value)] = value
-            self._last[check] = values
-        return True
-
-
-def check_event(event: Any, checks: Checks) -> None:
-    """Refuse what could not be read back.
-
-    Raises:
-        TypeError: with the field and its value.
-    """
-    try:
-        fine = checks[type(event)](event)
-    except RecursionError:
-        fine = False
-    if not fine:
-        refuse_event(event)
-
-
 def check_envelope(source: str, cause: int | None, at: float | None) -> None:
     """Refuse an envelope that could not be read back.
 
@@ -101,8 +42,12 @@ def check_envelope(source: str, cause: int | None, at: float | None) -> None:
     refuse_envelope(("source", source, str), ("cause", cause, int | None), ("at", at, float | None))
 
 
-def _learn(kind: type) -> Check:
-    """The check of an event class, made when its first event comes."""
+def check_of(kind: type) -> Check:
+    """The check of an event class, made when its first event comes.
+
+    Raises:
+        TypeError: if it is none, or one whose events could not be read back.
+    """
     if not issubclass(kind, Event):
         raise TypeError(f"expected an Event, got {kind.__name__}: subclass soundstage.journal.Event")
     if kind is UnknownEvent:
@@ -115,21 +60,22 @@ def _learn(kind: type) -> Check:
             f"  seen: {error}\n"
             "  next step: declare its fields with types that JSON has: str, int, float, bool, lists, dicts, structs"
         ) from None
-    return _struct_check(kind)
+    return struct_check(kind)
 
 
-def _struct_check(kind: type) -> Check:
+def struct_check(kind: type) -> Check:
     """The check of a struct, for events and what they hold."""
     with _making_lock:
         made = _made_before.get(kind) or _making.get(kind)
         if made is None:
             _making[kind] = lambda value: _made_before[kind](value)  # noqa: PLW0108  (made later) for a struct that holds its like
-            made = _made_before[kind] = _made(kind)
+            made = _made_before[kind] = made_check(kind)
             del _making[kind]
         return made
 
 
-def _made(kind: type, without: tuple[str, ...] = ()) -> Check:
+def made_check(kind: type, without: tuple[str, ...] = ()) -> Check:
+    """A check of the fields of a struct, but for those in `without`."""
     names: dict[str, Any] = {"_text": _text, "_json": _json}
     hints = typing.get_type_hints(kind)
     parts = []
@@ -166,7 +112,7 @@ def _expression(hint: Any, value: str, names: dict[str, Any]) -> str:
             inside = f"_json({value})"
         return f"(type({value}) is dict and (not {value} or ({inside})))"
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        return f"(type({value}) is {_named(hint, names)} and {_named(_struct_check(hint), names)}({value}))"
+        return f"(type({value}) is {_named(hint, names)} and {_named(struct_check(hint), names)}({value}))"
     return "False"
 
 
@@ -174,7 +120,7 @@ def _expression_of_union(parts: tuple[Any, ...], value: str, names: dict[str, An
     """Of structs, the check is found by the type; anything else is tried in order."""
     if not all(isinstance(part, type) and issubclass(part, msgspec.Struct) for part in parts):
         return f"({' or '.join(_expression(part, value, names) for part in parts)})"
-    checks = _named(_ByType({part: _struct_check(part) for part in parts}), names)
+    checks = _named(_ByType({part: struct_check(part) for part in parts}), names)
     return f"{checks}[type(v := {value})](v)"
 
 
@@ -226,9 +172,3 @@ def _json(value: Any) -> bool:
         return bool(_decode(_encode(value)) == value)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         return False
-
-
-_rest_of_event: Final = _made(ModelRequested, without=("request",))
-_rest_of_request: Final = _made(ModelRequest, without=("messages", "tools"))
-_check_message: Final = _struct_check(Message)
-_check_tool: Final = _struct_check(ToolDefinition)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from soundstage.errors import HarnessError
-from soundstage.journal._events import Event, Record, UnknownEvent, event_types
+from soundstage.journal._earlier import Earlier, Reader, Writer
+from soundstage.journal._events import Event, ModelRequested, Record, UnknownEvent, event_types
 from soundstage.journal._homes import load_home
 
 SCHEMA_VERSION: Final = 1
@@ -17,6 +19,10 @@ _encoder = msgspec.json.Encoder()
 
 class _Tag(msgspec.Struct):
     type: str
+
+
+class _Referring(msgspec.Struct):
+    earlier: Earlier | None = None
 
 
 class _Envelope(msgspec.Struct):
@@ -32,6 +38,7 @@ class _Envelope(msgspec.Struct):
 
 
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_referring = msgspec.json.Decoder(_Referring).decode
 _decode_tag = msgspec.json.Decoder(_Tag).decode
 _decoders: dict[str, msgspec.json.Decoder[Any]] = {}
 
@@ -54,6 +61,23 @@ def encode_line(record: Record) -> bytes:
     return _encoder.encode_lines([record])
 
 
+def encode_records(records: Iterable[Record]) -> Iterator[bytes]:
+    """The lines of a journal file, with line ends. What an earlier request holds is not repeated.
+
+    Args:
+        records: in the order of the journal.
+    """
+    requests = Writer()
+    for record in records:
+        if type(record.event) is ModelRequested:
+            short = requests.line(record)
+            line = short if short is not None else encode_line(record)
+            requests.written(record, line, whole=short is None)
+            yield line
+        else:
+            yield encode_line(record)
+
+
 def _unknown_line(record: Record, event: UnknownEvent) -> bytes:
     """The line as it was, if the event is where it was; else its event in an envelope for the new place."""
     if event.problem:
@@ -66,12 +90,41 @@ def _unknown_line(record: Record, event: UnknownEvent) -> bytes:
     return _encoder.encode_lines([was])
 
 
-def decode_record(line: bytes) -> Record:
+def decode_record(line: bytes, earlier: Reader | None = None) -> Record:
     """The record of a line.
+
+    Args:
+        line: with or without its line end.
+        earlier: has read the lines before it, to which a request may refer.
+
+    Raises:
+        HarnessError: if the line is not a record, or refers to one that is not there.
+    """
+    try:
+        record = _decode(line)
+        if type(record.event) is ModelRequested:
+            reader = earlier if earlier is not None else Reader()
+            record = reader.whole(record, _decode_referring(line).earlier, line)
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise HarnessError(
+            "a journal line holds only a part of its request",
+            expected="the line that it refers to, before it",
+            seen=str(error),
+            hint="`read_journal` reads a whole file",
+        ) from None
+    return record
+
+
+def earlier_of(line: bytes) -> Earlier | None:
+    """What a line that is a record takes from an earlier one.
 
     Raises:
         HarnessError: if the line is not a record.
     """
+    return _decode_referring(line).earlier if type(_decode(line).event) is ModelRequested else None
+
+
+def _decode(line: bytes) -> Record:
     try:
         envelope = _decode_envelope(line)
         kind = _decode_tag(envelope.event).type

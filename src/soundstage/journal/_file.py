@@ -19,8 +19,9 @@ from typing import NoReturn
 import msgspec
 
 from soundstage.errors import EnvironmentProblem, FileError, HarnessError
-from soundstage.journal._codec import decode_record, encode_line, lost_record
-from soundstage.journal._events import Record, UnknownEvent
+from soundstage.journal._codec import decode_record, earlier_of, encode_line, lost_record
+from soundstage.journal._earlier import Reader, Writer
+from soundstage.journal._events import ModelRequested, Record, UnknownEvent
 from soundstage.journal._pieces import Pieces
 from soundstage.journal._redact import Redactor
 
@@ -52,12 +53,13 @@ def _records(data: bytes, path: Path) -> list[Record]:
     records: list[Record] = []
     first: HarnessError | None = None
     readable = False
+    reader = Reader()
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].split(b"\n"), start=1):
         if not line:
             continue
         where = f"{path}:{number}"
         try:
-            record = decode_record(line)
+            record = decode_record(line, reader)
             readable = True
         except HarnessError as error:
             first = first or HarnessError(
@@ -93,6 +95,7 @@ class JournalFile:
         self.path = path
         self._redactor = redactor
         self._pieces = Pieces(redactor)
+        self._requests = Writer()
         self.problem: EnvironmentProblem | None = None  # the first event that was not written
         self._fd = self._open()
         try:
@@ -150,9 +153,25 @@ class JournalFile:
         """Write one line. When this returns the kernel has it."""
         if type(record.event).routine:
             record = self._pieces.clean(record)
-        line = encode_line(record)
-        if self._redactor.suspects(line):
-            line = self._redacted(line)
+        if type(record.event) is ModelRequested:
+            self._write_request(record)
+        else:
+            self._put(self._clean(encode_line(record)))
+
+    def _write_request(self, record: Record) -> None:
+        """Without what an earlier line holds, unless redaction would touch what it says of that."""
+        short = self._requests.line(record)
+        line = self._clean(short) if short is not None else None
+        refers = line is not None and (line is short or earlier_of(line) == earlier_of(short or b""))
+        if line is None or not refers:
+            line = self._clean(encode_line(record))
+        self._put(line)
+        self._requests.written(record, line, whole=not refers)
+
+    def _clean(self, line: bytes) -> bytes:
+        return self._redacted(line) if self._redactor.suspects(line) else line
+
+    def _put(self, line: bytes) -> None:
         try:
             written = os.write(self._fd, line)
         except OSError as error:
@@ -171,7 +190,7 @@ class JournalFile:
     def _redacted(self, line: bytes) -> bytes:
         clean = self._redactor.json(line)
         if clean is not line:
-            decode_record(clean)  # better no line than one that nobody can read
+            earlier_of(clean)  # better no line than one that nobody can read
         return clean
 
     def _fail(self, written: int, reason: str) -> NoReturn:

@@ -20,7 +20,7 @@ from soundstage.journal import (
     Noted,
     Record,
     ScreenChanged,
-    encode_record,
+    encode_records,
 )
 from soundstage.worlds._screen import Screen
 from soundstage.worlds.projects._picture import pictures, screen_of
@@ -55,7 +55,7 @@ def logs(sources: Sources) -> Found:
     records = sources.journal.read(sources.after)
     if not records:
         return Found({}, "the journal is empty")
-    lines = "".join(encode_record(record).decode() + "\n" for record in records)
+    lines = b"".join(encode_records(records)).decode()
     exchanges = [
         line for record in records if isinstance(record.event, EXCHANGE) for line in _exchange(record)
     ]
