@@ -1,7 +1,8 @@
 """What is kept: the bytes of a journal file, and the memory of a server that runs for long.
 
 The conversation has 200 turns, each with a tool call, and comes as over the wire: every request is decoded anew. New in
-it is each message, tool and setting once, as JSON. The server answers Chat Completions and Responses, half and half.
+its requests is each message, tool and setting once, as JSON; what else is on file (pieces of replies, replies) is all
+new. The server answers Chat Completions and Responses, half and half.
 """
 
 from __future__ import annotations
@@ -33,16 +34,13 @@ TEXT = "A sentence of the kind that engineers and models write to each other all
 def rows(settings: Settings) -> Iterator[Row]:
     """The rows of this file."""
     with tempfile.TemporaryDirectory() as folder:
-        size, new = asyncio.run(_conversation(Path(folder) / "journal.jsonl"))
-        figures = f"{size / 1024:.0f} : {new / 1024:.0f} KiB"
-        yield Row(
-            f"journal file of a {TURNS}-turn conversation with tools",
-            "the bytes that are new in it",
-            figures,
-            size / new,
-            3.0,
-            "at most",
-        )
+        asked, others, new = asyncio.run(_conversation(Path(folder) / "journal.jsonl"))
+        for what, size, against, least in (
+            (f"journal file of a {TURNS}-turn conversation with tools", asked + others, "file", new + others),
+            ("its requests alone", asked, "requests", new),
+        ):
+            figures = f"{size / 1024:.0f} : {least / 1024:.0f} KiB"
+            yield Row(what, f"the bytes that are new in the {against}", figures, size / least, 3.0, "at most")
         few, many = _memory(Path(folder), settings.scaled(FEW), settings.scaled(MANY), settings)
         yield Row(
             f"memory of serve after {settings.scaled(MANY):,} requests, Responses included",
@@ -54,8 +52,8 @@ def rows(settings: Settings) -> Iterator[Row]:
         )
 
 
-async def _conversation(path: Path) -> tuple[int, int]:
-    """The bytes of the file, and those that are new."""
+async def _conversation(path: Path) -> tuple[int, int, int]:
+    """The bytes of lines of requests, those of other lines, and what is new in requests."""
     script = Script()
     script.on(tool_result=True).reply(f"Done. {TEXT * 2}")
     script.on(tool_result=False).reply(f"I look. {TEXT}", tool_calls=[call("read", {"path": "src/a.py"})])
@@ -82,13 +80,16 @@ async def _conversation(path: Path) -> tuple[int, int]:
                 history.append(tool(reply.tool_calls[0].id, f"{turn}: {TEXT * 8}"))
     journal.close()
     whole = ModelRequest(model="m", messages=tuple(history), tools=tools, settings={"temperature": 0.5})
-    return path.stat().st_size, len(msgspec.json.encode(whole))
+    asked = sum(
+        len(line) for line in path.read_bytes().splitlines(keepends=True) if b'"ModelRequested"' in line
+    )
+    return asked, path.stat().st_size - asked, len(msgspec.json.encode(whole))
 
 
 def _memory(folder: Path, few: int, many: int, settings: Settings) -> tuple[int, int]:
     """KiB of resident memory after few and after many requests."""
     script = folder / "script.yaml"
-    script.write_text("rules:\n  - user: question\n    reply: hello\n")
+    script.write_text("rules:\n  - when: {user: question}\n    reply: hello\n")
     chat = (
         b'{"model":"m","messages":[{"role":"user","content":"a question of ordinary length, asked again"}]}'
     )

@@ -451,6 +451,32 @@ def test_a_response_is_continued_by_its_id():
     run(main())
 
 
+def test_of_many_responses_the_newest_can_be_continued_and_who_asks_for_another_is_told():
+    wire = WIRES["openai-responses"]
+    script = Script()
+    script.on(step=1).reply("first")
+    script.on(step=2, contains="first").reply("second")
+
+    async def main():
+        async with serving(script, answers=2) as served:
+            ids = [(await served.ask(wire)).json()["id"] for _ in range(2)]
+            assert "let go" not in (await continued(served, "resp_unknown")).text
+            ids.append((await served.ask(wire)).json()["id"])
+            for kept in ids[1:]:
+                assert (await continued(served, kept)).status_code == 200
+            gone = await continued(served, ids[0])
+            assert gone.status_code == 400
+            error = gone.json()["error"]
+            assert (error["code"], error["param"]) == ("previous_response_not_found", "previous_response_id")
+            assert "keeps the newest 2 answers; 1 older ones have been let go" in error["message"]
+
+    async def continued(served, previous):
+        body = {"model": "m", "input": "go on", "previous_response_id": previous, "store": False}
+        return await served.ask(wire, json=body)
+
+    run(main())
+
+
 def test_the_caller_is_identified_although_another_model_stands_around_the_script(wire):
     script = Script(strict=True)
     script.agent("executor", system="You are the executor")

@@ -48,6 +48,25 @@ def test_the_journal_is_lines_of_records_after_a_position():
     run(main())
 
 
+def test_records_that_have_been_let_go_are_a_410_that_says_from_where_to_read(tmp_path):
+    async def main():
+        for path, words in ((None, "--journal FILE"), (tmp_path / "all.jsonl", "all.jsonl has all")):
+            journal = Journal(path, clock=SystemClock(), keep=3)
+            async with serving(script_with(("hello", "hi")), journal=journal) as served:
+                for _ in range(5):
+                    await served.text(CHAT)
+                gone = journal.let_go
+                assert gone > 0
+                answer = await served.http.get(JOURNAL)
+                assert answer.status_code == 410
+                assert f"records 1 to {gone} are not kept" in answer.text
+                assert f"after={gone}" in answer.text
+                assert words in answer.text
+                assert records(await served.http.get(JOURNAL, params={"after": gone})) == journal.read()
+
+    run(main())
+
+
 class Announced(Journal):
     """A journal that says when somebody begins to wait for an event."""
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from soundstage.clock import IdSource, SystemClock
 from soundstage.journal import Journal, Redactor, RunFinished, RunStarted
@@ -14,6 +14,9 @@ from soundstage.lifecycle import told_to_end
 from soundstage.models import ScriptedModel, load_script
 from soundstage.net import LOOPBACK
 from soundstage.wire import ModelServer
+
+RECORDS: Final = 10_000  # that are kept in memory at least; a file has all
+ANSWERS: Final = 1_000  # of the Responses format that may be continued
 
 
 class ServeOptions(NamedTuple):
@@ -63,7 +66,8 @@ async def _serve(options: ServeOptions, model: ScriptedModel, say: Callable[[str
     stop = told_to_end()
     clock = SystemClock()
     redactor = Redactor.from_environment(os.environ)
-    journal = Journal(options.journal, clock=clock, run=f"serve-{options.seed}", redactor=redactor)
+    run = f"serve-{options.seed}"
+    journal = Journal(options.journal, clock=clock, run=run, redactor=redactor, keep=RECORDS)
     try:
         server = ModelServer(
             model,
@@ -74,6 +78,7 @@ async def _serve(options: ServeOptions, model: ScriptedModel, say: Callable[[str
             control_token=options.control_token,
             clock=clock,
             ids=IdSource(options.seed + 1),
+            answers=ANSWERS,
         )
         journal.append(
             RunStarted(name=options.script.name, wall=clock.wall().isoformat(), seed=options.seed),

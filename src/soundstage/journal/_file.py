@@ -149,6 +149,15 @@ class JournalFile:
             os.ftruncate(self._fd, whole)
         return records
 
+    def take_records(self) -> list[Record]:
+        """What the file held when it was opened, once; nobody else keeps them alive."""
+        records, self.records = self.records, []
+        return records
+
+    def forget(self) -> None:
+        """Refer to no earlier request any more, and keep none alive."""
+        self._requests = Writer()
+
     def write(self, record: Record) -> None:
         """Write one line. When this returns the kernel has it."""
         if type(record.event).routine:

@@ -24,6 +24,7 @@ from soundstage.errors import EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal._checked import check_envelope
 from soundstage.journal._events import Event, Record
 from soundstage.journal._file import JournalFile
+from soundstage.journal._recent import Recent
 from soundstage.journal._redact import Redactor
 from soundstage.journal._requests import Checks, settled
 from soundstage.journal._wanted import Wanted, event_matcher
@@ -42,6 +43,8 @@ class Journal:
         clock: where times come from; unless given, the clock of the running loop or the machine's.
         run: id of the run.
         redactor: knows what is kept out of the file; unless given, one that knows the secrets of the environment.
+        keep: for a server that runs for long: so many records are kept in memory, and up to twice as many; the file
+            has all. `let_go` tells how many are gone. All are kept, unless given.
 
     Raises:
         EnvironmentProblem: if the file cannot be opened, or another journal has it open.
@@ -61,19 +64,33 @@ class Journal:
         clock: Clock | None = None,
         run: str = "run",
         redactor: Redactor | None = None,
+        keep: int | None = None,
     ) -> None:
         self.clock: Clock = clock if clock is not None else running_clock()
         self.run = run
         self.redactor = redactor if redactor is not None else Redactor.from_environment()
         self._file = JournalFile(Path(path), self.redactor) if path is not None else None
-        self._records: list[Record] = self._file.records if self._file else []
+        self._checks = Checks()
+        self._records: list[Record] | Recent = self._file.take_records() if self._file else []
+        if keep is not None:
+            self._records = Recent(keep, self._records, self._forget)
         self._keep: Callable[[Record], None] | None = self._file.write if self._file else None
         self._lock = threading.Lock()
         self._wakers: list[Callable[[], None]] = []
         self._now = self.clock.now
         self._closed = False
         self._sources: set[str] = set()  # that have been checked
-        self._checks = Checks()
+
+    def _forget(self) -> None:
+        """Records have been let go: keep nothing of them alive."""
+        self._checks.forget()
+        if self._file is not None:
+            self._file.forget()
+
+    @property
+    def let_go(self) -> int:
+        """How many records from the first on are not kept in memory any more; 0 unless `keep` was given."""
+        return self._records.let_go if isinstance(self._records, Recent) else 0
 
     @property
     def path(self) -> Path | None:
@@ -155,7 +172,7 @@ class Journal:
             wake()
 
     def read(self, after: int = 0, type: type[Event] | tuple[type[Event], ...] | None = None) -> list[Record]:  # noqa: A002
-        """The records after position `after`, all or those of one event class, oldest first."""
+        """The records after position `after`, all or those of one event class, oldest first; those that are kept."""
         records = self._records[_position(after) :]
         return records if type is None else [record for record in records if isinstance(record.event, type)]
 
@@ -311,7 +328,7 @@ class Journal:
 class _Search:
     """Looks for a match, at every record once."""
 
-    def __init__(self, records: list[Record], wanted: Matcher, cursor: int) -> None:
+    def __init__(self, records: list[Record] | Recent, wanted: Matcher, cursor: int) -> None:
         self._records = records
         self.wanted = wanted
         self.cursor = cursor

@@ -50,6 +50,9 @@ _REASONS: Final[tuple[tuple[type[BaseException], Reason], ...]] = (
 )
 
 
+_NAMES: Final = 10_000  # of agents, that are known once a journal lets records go
+
+
 class JournaledModel(Wrapper):
     """Appends everything that passes to a journal.
 
@@ -96,6 +99,7 @@ class _Log:
         self._names: dict[tuple[str, str], str] = {}
         self._prompts: dict[str, int] = {}  # channel -> position of the newest message on it
         self._looked_at = 0
+        self._let_go = 0
 
     def parent_named(self, request: ModelRequest, identified: ModelRequest) -> ModelRequest:
         """`identified` with its parent by the name that the parent's own requests have got from a rule."""
@@ -107,8 +111,23 @@ class _Log:
         return msgspec.structs.replace(identified, caller=msgspec.structs.replace(caller, parent=parent))
 
     def requested(self, request: ModelRequest) -> int:
+        if self.journal.let_go != self._let_go:
+            self._forget(self.journal.let_go)
         event = ModelRequested(request=request, model_kind=self._kind)
         return self.journal.append(event, source=self.source, cause=self._cause(request))
+
+    def _forget(self, gone: int) -> None:
+        """Let go what led to nothing while the journal has kept it; a test's journal keeps all."""
+        self._let_go = gone
+        for positions in (self._asked_by, self._asked_in, self._prompts):
+            for key in [key for key, position in positions.items() if position <= gone]:
+                del positions[key]
+        for asker, calls in list(self._calls.items()):
+            calls[:] = [(position, call) for position, call in calls if position > gone]
+            if not calls:
+                del self._calls[asker]
+        for name in list(self._names)[:-_NAMES]:
+            del self._names[name]
 
     def _cause(self, request: ModelRequest) -> int | None:
         """What led to `request`. Where a client does not send ids of calls back, the conversation tells."""

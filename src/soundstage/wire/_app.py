@@ -62,6 +62,7 @@ class WireApp:
         ids: where ids come from.
         token: if given, what clients must send as API key or as `x-soundstage-token`.
         control_token: what requests to `/_soundstage/` must bring; a random one unless given.
+        answers: of the Responses format that may be continued; the newest are kept. All, unless given.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class WireApp:
         ids: IdSource | None = None,
         token: str = "",
         control_token: str = "",
+        answers: int | None = None,
     ) -> None:
         self.journal = journal
         self._clock = clock if clock is not None else running_clock()
@@ -88,6 +90,8 @@ class WireApp:
         self._model = JournaledModel(model, journal, source="wire", identify=identify)
         self._control = Control(model, journal, self.control_token)
         self._answered: dict[str, tuple[ModelRequest, ModelResponse]] = {}  # Responses that may be continued
+        self._answers = answers
+        self._let_go = 0  # of those
         self._kinds: dict[str, Callable[[HttpRequest, Exchange, Found], Awaitable[None]]] = {
             "generate": self._generate,
             "count": self._side,
@@ -207,8 +211,9 @@ class WireApp:
         if asked.format != "openai-responses" or not isinstance(previous, str):
             return asked
         if previous not in self._answered:
+            kept = f" Soundstage keeps the newest {self._answers} answers; {self._let_go} older ones have been let go."
             raise RequestRejected(
-                f"Previous response with id '{previous}' not found.",
+                f"Previous response with id '{previous}' not found." + (kept if self._let_go else ""),
                 param="previous_response_id",
                 code="previous_response_not_found",
             )
@@ -219,6 +224,9 @@ class WireApp:
     def _remember(self, asked: ModelRequest, chunks: list[ModelChunk], stamp: Stamp) -> None:
         if asked.format == "openai-responses" and asked.settings.get("store") is not False:
             self._answered[f"resp_{stamp.id}"] = (asked, respond(chunks))
+            if self._answers is not None and len(self._answered) > self._answers:
+                del self._answered[next(iter(self._answered))]
+                self._let_go += 1
 
     async def _fault(self, codec: Codec, exchange: Exchange, error: ProviderError, stamp: Stamp) -> None:
         if exchange.started:

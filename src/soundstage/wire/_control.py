@@ -97,6 +97,9 @@ class Control:
         query = parse_qs(request.query, keep_blank_values=True)
         after = int(_number(query, "after", whole=True))
         within = min(_number(query, "within"), LONGEST_WAIT)
+        if after < self._journal.let_go:
+            await _error(exchange, 410, _let_go(self._journal))
+            return
         if within > 0 and len(self._journal) <= after:
             await self._next(exchange, after, within)
         redact = self._journal.redactor.json
@@ -148,6 +151,14 @@ class Control:
         self._scripted().reset()
         self._journal.append(Noted(text="script reset"), source="wire")
         await _json(exchange, {"reset": True})
+
+
+def _let_go(journal: Journal) -> str:
+    gone = journal.let_go
+    where = (
+        f"{journal.path} has all" if journal.path else "`soundstage serve --journal FILE` keeps all in a file"
+    )
+    return f"records 1 to {gone} are not kept in memory any more: ask for `after={gone}` or later; {where}"
 
 
 def _text(body: bytes) -> str:

@@ -30,6 +30,7 @@ class ModelServer(HttpServer):
         ids: where ids come from.
         head_within: seconds in which a client has to send the head of a request; then it gets 408.
         body_within: seconds in which it has to send the body.
+        answers: of the Responses format that may be continued; the newest are kept. All, unless given.
 
     Raises:
         EnvironmentProblem: if the address is not loopback and there is no token.
@@ -56,6 +57,7 @@ class ModelServer(HttpServer):
         ids: IdSource | None = None,
         head_within: float = HEAD_WITHIN,
         body_within: float = BODY_WITHIN,
+        answers: int | None = None,
     ) -> None:
         if not token and not _is_loopback(host):
             raise EnvironmentProblem(
@@ -64,7 +66,9 @@ class ModelServer(HttpServer):
                 hint=f"use --host {LOOPBACK}, or add --token SECRET",
             )
         self.model = model
-        self.app = WireApp(model, journal, clock=clock, ids=ids, token=token, control_token=control_token)
+        self.app = WireApp(
+            model, journal, clock=clock, ids=ids, token=token, control_token=control_token, answers=answers
+        )
         super().__init__(
             self.app.handle,
             journal,
