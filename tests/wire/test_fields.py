@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from typing import get_args, get_type_hints
 
 import anthropic
 import openai
@@ -12,6 +13,7 @@ import pytest
 from anthropic.types import message_create_params as anthropic_messages
 from anthropic.types.beta import message_create_params as anthropic_beta
 from google.genai import models as gemini_models
+from google.genai import types as gemini
 from openai.types import embedding_create_params as embeddings
 from openai.types.chat import completion_create_params as chat
 from openai.types.responses import response_create_params as responses
@@ -80,6 +82,60 @@ def test_every_field_of_the_official_sdk_is_in_our_table(name):
     )
 
 
+def _objects(kind: object) -> Iterator[type]:
+    """The record types in an annotation, in unions and lists too."""
+    if hasattr(kind, "__total__"):  # of a TypedDict, whichever module made it
+        yield kind
+    for part in get_args(kind):
+        yield from _objects(part)
+
+
+def _inner(*records: type) -> dict[str, set[str]]:
+    """The fields of the objects in the fields of requests."""
+    found: dict[str, set[str]] = {}
+    for record in records:
+        for name, kind in get_type_hints(record).items():
+            for holder in _objects(kind):
+                found.setdefault(name, set()).update(get_type_hints(holder))
+    return found
+
+
+def _aliases(model: type) -> set[str]:
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+CONTENT = {"messages", "input", "system", "tools"}  # read by the codecs, each part by its type
+OFFICIAL_INNER = {
+    "chat": (_fields.CHAT, _inner(chat.CompletionCreateParamsBase)),
+    "responses": (_fields.RESPONSES, _inner(responses.ResponseCreateParamsBase)),
+    "anthropic": (
+        _fields.ANTHROPIC,
+        _inner(anthropic_messages.MessageCreateParamsBase, anthropic_beta.MessageCreateParamsBase),
+    ),
+    "gemini": (
+        _fields.GEMINI,
+        {"toolConfig": _aliases(gemini.ToolConfig), "safetySettings": _aliases(gemini.SafetySetting)},
+    ),
+    "gemini's generationConfig": (
+        _fields.GENERATION,
+        {"thinkingConfig": _aliases(gemini.ThinkingConfig)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OFFICIAL_INNER)
+def test_every_field_of_an_object_in_a_request_of_the_official_sdk_is_in_our_table(name):
+    fields, official = OFFICIAL_INNER[name]
+    looked_at = {field for field in official if field not in CONTENT and field not in fields.refused}
+    looked_at -= {"thread"}  # refused by the codec, whatever is in it
+    assert looked_at
+    missing = {
+        field: official[field] - fields.inner[field].known for field in looked_at & fields.inner.keys()
+    }
+    assert looked_at - fields.inner.keys() == set()
+    assert {field: names for field, names in missing.items() if names} == {}
+
+
 @pytest.mark.parametrize("name", OFFICIAL)
 def test_no_field_is_in_two_columns(name):
     fields = OFFICIAL[name][0]
@@ -105,11 +161,31 @@ REFUSED = [  # format, what is asked for, how the refusal names it
     ("gemini", {"generationConfig": {"responseModalities": ["TEXT", "IMAGE"]}}, "responseModalities"),
     ("gemini", {"generationConfig": {"responseLogprobs": True}}, "responseLogprobs"),
     ("gemini", {"cachedContent": "cachedContents/1"}, "cachedContent"),
+    (
+        "openai-chat",
+        {"stream_options": {"continuous_usage_stats": True}},
+        "stream_options.continuous_usage_stats",
+    ),
 ]
 UNKNOWN = [
     ("openai-chat", {"soon": 1}, "Unrecognized request argument supplied: soon"),
     ("openai-responses", {"soon": 1}, "Unknown parameter: 'soon'."),
     ("anthropic", {"soon": 1}, "soon: Extra inputs are not permitted"),
+    (
+        "openai-chat",
+        {"stream_options": {"soon": 1}},
+        "Unrecognized request argument supplied: stream_options.soon",
+    ),
+    ("openai-responses", {"text": {"soon": 1}}, "Unknown parameter: 'text.soon'."),
+    ("openai-responses", {"reasoning": {"soon": 1}}, "Unknown parameter: 'reasoning.soon'."),
+    (
+        "anthropic",
+        {"thinking": {"type": "adaptive", "soon": 1}},
+        "thinking.soon: Extra inputs are not permitted",
+    ),
+    ("anthropic", {"tool_choice": {"type": "auto", "soon": 1}}, "tool_choice.soon: Extra inputs"),
+    ("gemini", {"toolConfig": {"soon": 1}}, 'Unknown name "toolConfig.soon": Cannot find field.'),
+    ("gemini", {"generationConfig": {"thinkingConfig": {"soon": 1}}}, "thinkingConfig.soon"),
     ("gemini", {"soon": 1}, 'Unknown name "soon": Cannot find field.'),
     (
         "gemini",
@@ -256,6 +332,29 @@ def test_thinking_goes_back_with_the_signature_that_came_with_it():
             history += [{"role": "assistant", "content": back}, {"role": "user", "content": "go on"}]
             second = await client.messages.create(model="m", max_tokens=99, messages=history)
             assert second.content[0].text == "done"
+
+    run(main())
+
+
+@pytest.mark.parametrize(("display", "shown"), [("omitted", ""), ("summarized", "hm")])
+def test_thinking_is_shown_or_left_out_as_the_client_wants_it(display, shown):
+    script = Script()
+    script.on(user="hello").reply(Reply(blocks=(BlockSpec(thinking="hm"), BlockSpec(text="I look."))))
+
+    async def main():
+        async with serving(script) as served, anthropic_client(served.server.anthropic_url) as client:
+            asked = {
+                "model": "m",
+                "max_tokens": 99,
+                "messages": [{"role": "user", "content": "hello"}],
+                "thinking": {"type": "adaptive", "display": display},
+            }
+            async with client.messages.stream(**asked) as stream:
+                streamed = await stream.get_final_message()
+            for message in (streamed, await client.messages.create(**asked)):
+                assert [block.type for block in message.content] == ["thinking", "text"]
+                assert message.content[0].thinking == shown
+                assert message.content[0].signature == SEAL
 
     run(main())
 

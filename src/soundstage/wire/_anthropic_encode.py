@@ -65,7 +65,8 @@ _STOP: Final = _sse.event("message_stop", {"type": "message_stop"})
 def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
     """A whole message."""
     message = _message(response.model or request.model, stamp, response.usage)
-    message["content"] = [_block(part) for part in response.parts]
+    omitted = omits_thinking(request)
+    message["content"] = [_block(part, omitted=omitted) for part in response.parts]
     return _sse.encode_json(message | _stop(response))
 
 
@@ -98,17 +99,24 @@ def _usage(usage: Usage) -> dict[str, int]:
     }
 
 
-def _block(part: Part) -> dict[str, Any]:
+def _block(part: Part, *, omitted: bool) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Thinking):
-        return {"type": "thinking", "thinking": part.text, "signature": part.signature or SEAL}
+        shown = "" if omitted else part.text
+        return {"type": "thinking", "thinking": shown, "signature": part.signature or SEAL}
     if isinstance(part, ToolCall):
         # Arguments that are no JSON object have no place here; their text shows what the model said.
         return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.raw or part.arguments}
     if isinstance(part, Opaque):
         return _opaque(part.type, part.data)
     return {"type": "tool_result", "tool_use_id": part.call_id, "content": part.text}
+
+
+def omits_thinking(request: ModelRequest) -> bool:
+    """Whether the client wants thinking without its words: `thinking.display` is `omitted`."""
+    thinking = request.settings.get("thinking")
+    return isinstance(thinking, dict) and thinking.get("display") == "omitted"
 
 
 def _opaque(kind: str, data: Any) -> dict[str, Any]:
@@ -128,6 +136,7 @@ class MessageEncoder:
         self._signature = ""
         self._unsealed = ""  # the seal of the open block, if it brings none
         self._delta = b""
+        self._omits = omits_thinking(request)
 
     def begin(self) -> bytes:
         return _sse.event("message_start", {"type": "message_start", "message": self._message}) + _PING
@@ -144,7 +153,7 @@ class MessageEncoder:
         elif isinstance(chunk, ToolCallChunk):
             piece = chunk.arguments
         elif isinstance(chunk, ThinkingChunk):
-            piece = chunk.text
+            piece = "" if self._omits else chunk.text
             self._signature += chunk.signature
         return started + self._delta + _sse.encode_json(piece) + b"}}\n\n" if piece else started
 

@@ -4,11 +4,15 @@ A scripted answer does not depend on how a model would be sampled, billed or sto
 have no effect (`INERT`). A field that asks for something in the answer is served by the codec (`SERVED`), or refused
 by name (`REFUSED`), unless its value asks for nothing. A field that is in no table is refused as the provider does.
 
+The same holds of the objects that these fields hold (`inner`). What a script says rules over what is asked of a model
+there: the schema of an answer, how much it should think, which tool it should call.
+
 A test holds the tables equal to the request types of the official SDKs, so that a new field is noticed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -23,12 +27,14 @@ class Fields(NamedTuple):
         inert: names that cannot change a scripted answer.
         refused: name -> values that ask for nothing; null and what is empty never do.
         unknown: what the provider says about a name that it does not have, with a place for it.
+        inner: name -> the fields of the objects under it, or of the objects in the list there.
     """
 
     served: frozenset[str]
     inert: frozenset[str]
     refused: Mapping[str, tuple[Any, ...]]
     unknown: str
+    inner: Mapping[str, Fields] = {}
 
     @property
     def known(self) -> frozenset[str]:
@@ -53,6 +59,11 @@ class Fields(NamedTuple):
             if value is None or value in ([], {}, "") or any(_same(value, one) for one in self.refused[name]):
                 continue
             raise unserved(prefix + name)
+        for name, fields in self.inner.items():
+            value = given.get(name)
+            for holder in value if isinstance(value, list) else (value,):
+                if isinstance(holder, dict):
+                    fields.check(holder, f"{prefix}{name}.")
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -69,8 +80,21 @@ def unserved(name: str, what: str = "") -> RequestRejected:
     )
 
 
-def _table(served: str, inert: str, refused: Mapping[str, tuple[Any, ...]], unknown: str) -> Fields:
-    return Fields(frozenset(served.split()), frozenset(inert.split()), refused, unknown)
+def _table(
+    served: str,
+    inert: str,
+    refused: Mapping[str, tuple[Any, ...]],
+    unknown: str,
+    inner: Mapping[str, tuple[str, str, Mapping[str, tuple[Any, ...]]]] | None = None,
+) -> Fields:
+    """A format's table; `inner` has the first three columns for each object in it."""
+    below = {name: _table(*columns, unknown) for name, columns in (inner or {}).items()}
+    return Fields(frozenset(served.split()), frozenset(inert.split()), refused, unknown, below)
+
+
+def _either(names: str) -> str:
+    """Names as Gemini takes them: in camel case, and in snake case."""
+    return f"{names} {re.sub('[A-Z]', lambda found: '_' + found[0].lower(), names)}"
 
 
 CHAT: Final = _table(
@@ -94,6 +118,13 @@ CHAT: Final = _table(
         "moderation": (),
     },
     "Unrecognized request argument supplied: {}",
+    {
+        "stream_options": ("include_usage", "include_obfuscation", {"continuous_usage_stats": (False,)}),
+        "response_format": ("type", "json_schema schema", {}),
+        "tool_choice": ("", "type function custom allowed_tools", {}),
+        "prediction": ("", "type content", {}),
+        "prompt_cache_options": ("", "mode ttl", {}),
+    },
 )
 RESPONSES: Final = _table(
     "model input instructions tools stream previous_response_id store max_output_tokens include text reasoning prompt "
@@ -111,6 +142,17 @@ RESPONSES: Final = _table(
         "image": (),
     },
     "Unknown parameter: '{}'.",
+    {
+        "text": ("format", "verbosity", {}),
+        "reasoning": ("", "effort summary generate_summary context mode enabled max_tokens", {}),
+        "prompt": ("id", "version variables", {}),
+        "stream_options": ("", "include_obfuscation", {}),
+        "tool_choice": ("", "type name mode tools server_label", {}),
+        "prompt_cache_options": ("", "mode ttl prewarm comparison_response_id", {}),
+        "background_options": ("", "completion_window continuation_id", {}),
+        "context_management": ("", "type compact_threshold", {}),
+        "access_programs": ("", "cyber", {}),
+    },
 )
 EMBEDDINGS: Final = _table(
     "model input dimensions encoding_format",
@@ -132,6 +174,17 @@ ANTHROPIC: Final = _table(
         "compaction": (),
     },
     "{}: Extra inputs are not permitted",
+    {
+        "thinking": ("type display", "budget_tokens block_binding", {}),
+        "tool_choice": ("", "type name disable_parallel_tool_use", {}),
+        "cache_control": ("", "type ttl", {}),
+        "metadata": ("", "user_id", {}),
+        "output_config": ("format", "effort task_budget", {}),
+        "context_management": ("", "edits", {}),
+        "diagnostics": ("", "previous_message_id", {}),
+        "billing_policy": ("", "type bill_to", {}),
+        "fallback_credit_token": ("", "token mode", {}),
+    },
 )
 _GEMINI_UNKNOWN: Final = 'Invalid JSON payload received. Unknown name "{}": Cannot find field.'
 GEMINI: Final = _table(
@@ -139,6 +192,14 @@ GEMINI: Final = _table(
     "safetySettings toolConfig labels store serviceTier modelArmorConfig",
     {"cachedContent": (), "continuationToken": (), "automaticContinuation": ()},
     _GEMINI_UNKNOWN,
+    {
+        "toolConfig": (
+            "",
+            _either("functionCallingConfig retrievalConfig includeServerSideToolInvocations"),
+            {},
+        ),
+        "safetySettings": ("", "category method threshold", {}),
+    },
 )
 GENERATION: Final = _table(  # Gemini's `generationConfig`
     "maxOutputTokens stopSequences",
@@ -158,6 +219,7 @@ GENERATION: Final = _table(  # Gemini's `generationConfig`
         "generationOutputConfig": (),
     },
     _GEMINI_UNKNOWN,
+    {"thinkingConfig": ("", _either("includeThoughts thinkingBudget thinkingLevel"), {})},
 )
 
 
