@@ -93,3 +93,35 @@ def test_a_failure_of_an_app_is_raised_as_itself_and_what_fails_in_a_run_of_a_bu
     for body in (with_app, with_host):
         with pytest.raises(ValueError, match="the app is broken"):
             on_a_stage(body)
+
+
+def test_a_cleanup_step_that_fails_is_told_and_the_others_are_taken():
+    failing = [OSError("the server hangs"), OSError("the folder is in use")]
+    stage = Stage("a test", Options(), VirtualClock())
+    folder = stage.data_dir
+
+    def fail(error):
+        raise error
+
+    for error in failing:
+        stage._cleanup.append(lambda error=error: fail(error))
+    workspace = stage.workspace().root
+    with pytest.raises(BaseExceptionGroup) as caught:
+        stage.close()
+    assert list(caught.value.exceptions) == failing[::-1]
+    assert not folder.exists()
+    assert not workspace.exists()
+    assert stage.journal.closed
+    stage.close()  # nothing is left to do
+
+
+def test_tests_share_neither_folder_nor_journal_nor_what_a_model_has_served():
+    one, other = (Stage("a test", Options(), VirtualClock()) for _ in range(2))
+    try:
+        assert one.data_dir != other.data_dir
+        assert one.journal is not other.journal
+        assert one.script is not other.script
+        assert one.scripted is not other.scripted
+    finally:
+        one.close()
+        other.close()

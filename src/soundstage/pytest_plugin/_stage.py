@@ -7,7 +7,6 @@ the server up. They meet in the journal, which takes appends from any thread.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
@@ -100,7 +99,9 @@ class Stage:
         self._supervisor: Supervisor | None = None
         self._data_dir: ScratchFolder | None = None
         self._cut: Cut | None = None
-        self._cleanup = contextlib.ExitStack()
+        self._cleanup: list[
+            Callable[[], object]
+        ] = []  # taken from the last to the first, whatever they come to
         self._thread: LoopThread | None = None
 
     @classmethod
@@ -154,10 +155,11 @@ class Stage:
 
     def _start_in_thread(self, daemon: Daemon) -> None:
         if self._thread is None:
-            self._thread = self._cleanup.enter_context(LoopThread("soundstage servers"))
+            self._thread = LoopThread("soundstage servers").__enter__()
+            self._cleanup.append(self._thread.__exit__)
         thread = self._thread
         thread.call(daemon.start())
-        self._cleanup.callback(lambda: thread.call(daemon.stop()))
+        self._cleanup.append(lambda: thread.call(daemon.stop()))
 
     def console(self) -> Console:
         """The console of this test; an asynchronous test is needed to use it."""
@@ -194,7 +196,7 @@ class Stage:
         if self._workspace is None:
             self._workspace = Workspace(self.journal)
             run(self._workspace.start(), clock=SystemClock())
-            self._cleanup.callback(self._close_workspace)
+            self._cleanup.append(self._close_workspace)
         return self._workspace
 
     def _close_workspace(self) -> None:
@@ -218,7 +220,7 @@ class Stage:
         """A folder for files of the app: made when it is asked for, removed at the end."""
         if self._data_dir is None:
             self._data_dir = ScratchFolder()
-            self._cleanup.callback(self._data_dir.close)
+            self._cleanup.append(self._data_dir.close)
         return self._data_dir.path
 
     async def start_host(self, builder: HostBuilder) -> Host:
@@ -322,7 +324,7 @@ class Stage:
 
     def begin(self) -> None:
         """From now on, this process reaches the servers of runs and what is listed, and nothing else outside."""
-        self._cleanup.callback(self.closed.end)
+        self._cleanup.append(self.closed.end)
         self.closed.begin()
 
     def check(self) -> None:
@@ -364,15 +366,19 @@ class Stage:
     def close(self) -> None:
         """Stop the servers and remove the workspace.
 
+        Every step is taken, whatever the others come to, and the journal is closed last.
+
         Raises:
             ExpectationError: if something has tried to leave since the body ended.
+            BaseExceptionGroup: if more than one step failed; with all that failed.
         """
-        try:
-            self._cleanup.close()
-            if self.options.egress != "allow":
-                check_egress(self.journal, self._checked)
-        finally:
-            self.journal.close()
+        ending = Ending(self.journal.clock)
+        while self._cleanup:
+            ending.take(self._cleanup.pop())
+        if self.options.egress != "allow":
+            ending.take(lambda: check_egress(self.journal, self._checked))
+        ending.take(self.journal.close)
+        ending.raise_for(None)
 
 
 class TraceSoFar:
