@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from pathlib import Path
+
+import yaml
+
+from soundstage.journal import MessageReceived, read_journal
+
+ROOT = Path(__file__).parents[2]
 TESTS = """
 import pytest
 from soundstage import HostBuilder
@@ -64,3 +73,34 @@ def test_a_failed_test_shows_the_trace_of_the_runs_that_it_made_with_a_builder(p
         "fails_after_its_runs",
         "fails_in_its_body",
     ]
+
+
+def test_the_snippet_for_ci_keeps_the_pages_and_journals_of_failed_tests(pytester):
+    (snippet,) = re.findall(
+        r"```yaml\n(- run: pytest.*?)```", (ROOT / "docs/pytest.md").read_text(), re.DOTALL
+    )
+    run, keep = yaml.safe_load(snippet)
+    assert keep["if"] == "failure()"
+    folder = pytester.path / keep["with"]["path"]
+    assert not keep["with"]["path"].startswith(".")  # the action leaves such folders out
+    pytester.makepyfile(TESTS)
+    options = shlex.split(run["run"])[1:]
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", *options).assert_outcomes(failed=3, passed=1)
+    kept = {path.name.split("-")[0].split("_test_")[-1]: path for path in sorted(folder.glob("*.jsonl"))}
+    pages = {path.stem for path in folder.glob("*.html")} - {"index"}
+    assert all(any(path.stem.startswith(page) for page in pages) for path in folder.glob("*.jsonl"))
+    assert len(list(folder.glob("*.jsonl"))) == 4
+    said = [
+        event.text
+        for path in folder.glob("*.jsonl")
+        for event in (record.event for record in read_journal(path))
+        if isinstance(event, MessageReceived)
+    ]
+    assert sorted(said) == ["first words", "run 2", "run 3", "run 4"], kept
+
+
+def test_our_own_ci_keeps_the_pages_of_whatever_fails():
+    text = (ROOT / ".ci/run").read_text()
+    commands = [line for line in text.splitlines() if " pytest " in line or line.startswith("make test")]
+    assert len(commands) == 2
+    assert all("--soundstage-html" in line for line in commands), commands

@@ -17,6 +17,7 @@ import pytest
 from soundstage.errors import ExpectationError
 from soundstage.host import list_rules
 from soundstage.journal import clean_records
+from soundstage.pytest_plugin._kept import keep_journal
 from soundstage.pytest_plugin._runs import Ran
 from soundstage.trace import build_trace
 
@@ -56,7 +57,7 @@ def unused_rules(run: Ran) -> str:
 def write_test_page(
     folder: Path, item: pytest.Item, runs: Sequence[Ran], outcome: str, failure: tuple[str, str]
 ) -> Path:
-    """The page of a test: what failed and where, and a section for each of its runs.
+    """The page of a test: what failed and where, and a section for each of its runs; their journals beside it.
 
     Args:
         folder: where to.
@@ -84,9 +85,11 @@ def write_test_page(
         )
         for number, run in enumerate(told, 1)
     ]
-    return write_page(
-        folder / f"{page_name(redactor.text(name), name)}.html", sections, title=name, redactor=redactor
-    )
+    path = folder / f"{page_name(redactor.text(name), name)}.html"
+    write_page(path, sections, title=name, redactor=redactor)
+    for number, section in enumerate(sections, 1):
+        keep_journal(path, section.records, number=number if len(sections) > 1 else 0)
+    return path
 
 
 def page_name(shown: str, name: str) -> str:

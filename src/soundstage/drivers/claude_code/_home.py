@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from soundstage.lifecycle import read_beneath
+
 # What the CLI itself writes there, for every conversation; none of it gets into another one.
 _CHURN: Final = re.compile(
     r"\.claude\.json(\.[\w.]+)?$"
@@ -30,10 +32,16 @@ class HomeState(NamedTuple):
         found: dict[str, str] = {}
         for path in sorted(_files(home)):
             name = path.relative_to(home).as_posix()
-            if not _CHURN.match(name) and path.is_file():
-                with contextlib.suppress(FileNotFoundError):  # the CLI removes files of its own meanwhile
-                    found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            if not _CHURN.match(name):
+                with contextlib.suppress(
+                    OSError
+                ):  # the CLI removes files of its own meanwhile; a pipe is no file
+                    found[name] = f"-> {path.readlink()}" if path.is_symlink() else _digest(home, name)
         return cls(found)
+
+
+def _digest(home: Path, name: str) -> str:
+    return hashlib.sha256(read_beneath(home, name)).hexdigest()
 
 
 def _files(home: Path) -> Iterator[Path]:
