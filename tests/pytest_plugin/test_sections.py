@@ -77,7 +77,7 @@ def test_a_failed_test_shows_the_trace_of_the_runs_that_it_made_with_a_builder(p
 
 def test_the_snippet_for_ci_keeps_the_pages_and_journals_of_failed_tests(pytester):
     (snippet,) = re.findall(
-        r"```yaml\n(- run: pytest.*?)```", (ROOT / "docs/pytest.md").read_text(), re.DOTALL
+        r"```yml\n(- run: pytest.*?)```", (ROOT / "docs/pytest.md").read_text(), re.DOTALL
     )
     run, keep = yaml.safe_load(snippet)
     assert keep["if"] == "failure()"
