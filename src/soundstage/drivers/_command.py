@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from soundstage.clock import time_limit
+from soundstage.drivers._argv import checked_argv
 from soundstage.drivers._exits import ExitCodes
 from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
 from soundstage.drivers._process import GRACE, SHOWN, Process
@@ -73,7 +74,7 @@ class Command(Daemon):
     ) -> None:
         if not argv:
             raise ValueError("a command needs at least the program: argv is empty")
-        self.argv = tuple(str(part) for part in argv)
+        self.argv = tuple(str(part) for part in checked_argv(argv, cwd, here=Path.cwd()))
         super().__init__(name or Path(self.argv[0]).name, journal)
         self.isolation = as_isolation(isolation)
         self._cwd = cwd

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from soundstage.clock import time_limit
+from soundstage.drivers._argv import checked_argv
 from soundstage.drivers._exits import ExitCodes
 from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
 from soundstage.drivers._process import GRACE
@@ -100,7 +101,7 @@ class Terminal(Daemon):
         if not argv:
             raise ValueError("a terminal needs at least the program: argv is empty")
         super().__init__(name, journal)
-        self.argv = tuple(str(part) for part in argv)
+        self.argv = tuple(str(part) for part in checked_argv(argv, cwd, here=Path.cwd()))
         self.isolation = as_isolation(isolation)
         self._emulator = Emulator(columns=columns, rows=rows, history=scrollback)
         self._cwd = cwd

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -16,7 +17,7 @@ from soundstage.clock import (
     run,
     running_clock,
 )
-from soundstage.errors import InvalidStateError
+from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.guard import real_environment
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._host import Host, Settings
@@ -357,7 +358,10 @@ class HostBuilder:
 
         async def main() -> T:
             async with self.build() as host:
-                return await body(host)
+                running = body(host)
+                if not inspect.isawaitable(running):
+                    raise ScriptError("the body of a run is asynchronous", hint="write: async def body(host)")
+                return await running
 
         if self._real and current_schedule() is not None:
             raise InvalidStateError(
