@@ -17,7 +17,7 @@ FULL: Final = {
         "drivers/test_netns_claude_code.py",
         "mcp_server/test_(agent_client|conversations|hooks|plugins|stages).py",
         "plugin_check/test_(run|reports|known|expansion).py",
-        "worlds/mcp/test_(claude_code|stubs).py",
+        "mcp/test_(claude_code|stubs).py",
         "examples/test_(plugins|plugin_hooks).py",
         "pytest_plugin/test_harness.py",
     ),
@@ -54,7 +54,7 @@ FULL: Final = {
         r"models/test_typing\.py::test_mypy",
         r"test_docs\.py::test_the_examples_of_a_document",
         r"worlds/projects/test_create\.py::test_the_tests_of_a_new_project",
-        "worlds/mcp/test_(recording|process|faults).py",
+        "mcp/test_(recording|process|faults).py",
         "wings/test_mailbox.py",
     ),
 }
@@ -71,7 +71,7 @@ KEPT: Final = {
         r"pytest_plugin/test_plugin\.py::test_a_(passing|failing)_test",
         r"pytest_plugin/test_(failures|asynchronous)\.py::test_(the_cause_comes_first|asynchronous_tests)",
         r"test_docs\.py::test_the_examples_of_a_document.*(README|pytest)",
-        r"worlds/mcp/test_process\.py::test_a_real_server",
+        r"mcp/test_process\.py::test_a_real_server",
     ),
     "in process, although beside tests that are not": (
         r"drivers/claude_code/test_hooks\.py::test_(what_a_hook_decided|settings_of_another_shape)",

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from soundstage.errors import ExpectationError, SoundstageError
+from soundstage.errors import ExpectationError, Problem, SoundstageError
 from soundstage.wings import load_target, wings
 
 if TYPE_CHECKING:
@@ -113,15 +114,25 @@ def check(script: ScriptFile) -> None:
 
     Example: `soundstage check script.yaml`
     """
-    from soundstage.models import check_script
-    from soundstage.worlds.mcp import check_mcp_script, is_mcp_script
-
-    problems = check_mcp_script(script) if is_mcp_script(script) else check_script(script)
+    problems = _checker_of(script)(script)
     for problem in problems:
         _say(str(problem))
     if any(not problem.warning for problem in problems):
         raise typer.Exit(FAILED)
     _say(f"{script}: good" + (f", {len(problems)} warning(s)" if problems else ""))
+
+
+def _checker_of(script: Path) -> Callable[[Path], Sequence[Problem]]:
+    """Who checks a file: a wing, if it has one of its top-level keys and no rules of a model."""
+    from soundstage.models import SourceReport, check_script, read_source_file
+
+    node = read_source_file(script, SourceReport(str(script)))
+    keys = set() if node is None or "rules" in node.fields else set(node.fields)
+    for wing in wings():
+        for key in keys & set(wing.scripts):
+            checker: Callable[[Path], Sequence[Problem]] = load_target(wing.scripts[key])
+            return checker
+    return check_script
 
 
 @app.command()

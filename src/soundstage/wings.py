@@ -38,6 +38,8 @@ class Wing:
         events: modules that define its event classes. They must import without its extra.
         fixtures: modules with its pytest fixtures. They must import without its extra, and fast.
         real_time: those of its fixtures that need the machine's time, because they use sockets or processes.
+        scripts: top-level keys of script files of its own, each with `module:name` of a function that checks such a
+            file and returns its problems, for `soundstage check`.
         commands: names of commands of `soundstage`, each with `module:name` of a function, or of a `typer.Typer`.
 
     Example:
@@ -49,6 +51,7 @@ class Wing:
     events: tuple[str, ...] = ()
     fixtures: tuple[str, ...] = ()
     real_time: tuple[str, ...] = ()
+    scripts: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -63,7 +66,13 @@ _OURS: Final = (
         fixtures=("soundstage.discord._fixtures",),
         real_time=("discord",),
     ),
-    Wing(name="mcp", events=("soundstage.worlds.mcp._events",), real_time=("mcp_server",)),
+    Wing(
+        name="mcp",
+        events=("soundstage.mcp._events",),
+        fixtures=("soundstage.mcp._fixtures",),
+        real_time=("mcp_server",),
+        scripts={"mcp": "soundstage.mcp:check_mcp_script"},
+    ),
     Wing(
         name="nostr",
         events=("soundstage.nostr._events",),
@@ -116,11 +125,13 @@ def _broken(point: importlib.metadata.EntryPoint, seen: str) -> EnvironmentProbl
 
 
 def _checked(records: Iterable[Wing]) -> tuple[Wing, ...]:
-    """The records, if every name and every command is there once."""
+    """The records, if every name, every command and every kind of script is there once."""
     owners: dict[str, str] = {}
     found = tuple(records)
     for wing in found:
-        for name in (f"the name {wing.name!r}", *(f"the command {command!r}" for command in wing.commands)):
+        commands = (f"the command {command!r}" for command in wing.commands)
+        scripts = (f"the scripts with {key!r}" for key in wing.scripts)
+        for name in (f"the name {wing.name!r}", *commands, *scripts):
             if name in owners:
                 raise EnvironmentProblem(
                     f"two wings have {name}: {owners[name]} and {wing.name}",

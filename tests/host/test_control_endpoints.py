@@ -13,12 +13,12 @@ import soundstage
 from soundstage.clock import SystemClock
 from soundstage.discord import Discord
 from soundstage.journal import Journal, Noted
+from soundstage.mcp import McpScript, McpServer
 from soundstage.models import Script, ScriptedModel
 from soundstage.net import HttpServer
 from soundstage.nostr import NostrRelay
 from soundstage.otel import OtlpReceiver
 from soundstage.wire import ModelServer
-from soundstage.worlds.mcp import McpScript, McpServer
 
 SERVERS = {
     "ModelServer": lambda journal: ModelServer(ScriptedModel(Script()), journal),

@@ -11,6 +11,7 @@ from soundstage.errors import ExpectationError, InvalidStateError, NoMatchError,
 from soundstage.host import HostBuilder
 from soundstage.journal import EgressTried, Journal, RunFinished, RunStarted, read_journal
 from soundstage.lifecycle import Daemon, Status
+from soundstage.mcp import McpServer
 from soundstage.messages import ModelRequest, user
 from soundstage.models import ErrorSpec, FaultyModel, Script, complete
 from soundstage.worlds import Console
@@ -315,9 +316,9 @@ def test_a_run_that_cannot_start_leaves_no_folder_and_no_open_journal_and_its_en
 
 def test_mcp_servers_of_a_run_are_found_by_their_names():
     async def body(host):
-        assert host.mcp().url != host.mcp("notes").url
-        assert host.mcp("notes").name == "notes"
-        with pytest.raises(InvalidStateError, match=r"no MCP server 'gone'(.|\n)*with_mcp\('gone'\)"):
-            host.mcp("gone")
+        assert host.get(McpServer).url != host.get(McpServer, "notes").url
+        assert host.get(McpServer, "notes").name == "notes"
+        with pytest.raises(InvalidStateError, match=r"no McpServer called 'gone'(.|\n)*add\(McpServer\)"):
+            host.get(McpServer, "gone")
 
-    HostBuilder().with_mcp().with_mcp("notes", strict=True).run(body)
+    HostBuilder().add(McpServer).add(McpServer, name="notes", strict=True).run(body)

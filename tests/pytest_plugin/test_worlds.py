@@ -39,7 +39,7 @@ async def test_relay(nostr_relay, journal):
     assert nostr_relay.url.startswith("ws://127.0.0.1:")
 """
 TOOLS = """
-from soundstage.worlds.mcp import McpHttpClient
+from soundstage.mcp import McpHttpClient
 
 
 async def test_tools(mcp_server):

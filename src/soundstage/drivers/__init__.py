@@ -1,10 +1,4 @@
-"""Drivers: real programs and agents, started for one run and gone after it.
-
-What is about MCP servers is loaded when it is first asked for: most runs have none.
-"""
-
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+"""Drivers: real programs and agents, started for one run and gone after it."""
 
 from soundstage.drivers._command import Command
 from soundstage.drivers._container import (
@@ -18,16 +12,24 @@ from soundstage.drivers._container import (
     Output,
     engine_problem,
 )
-from soundstage.drivers._isolation import InContainer, InSandbox, Isolation, isolation_problem
+from soundstage.drivers._isolation import (
+    AnyIsolation,
+    InContainer,
+    InSandbox,
+    Isolation,
+    Sandbox,
+    as_isolation,
+    isolation_problem,
+)
+from soundstage.drivers._process import GRACE, Process
 from soundstage.drivers._protocol import Driver, Session, Turn
 from soundstage.drivers._terminal import Terminal
 from soundstage.drivers._terminal_console import TerminalConsole
 from soundstage.drivers.claude_code import ClaudeCode
 
-if TYPE_CHECKING:
-    from soundstage.drivers._mcp_process import McpProbe, McpProcess, McpStarted, McpStopped, start_mcp_server
-
 __all__ = [
+    "GRACE",
+    "AnyIsolation",
     "ClaudeCode",
     "Command",
     "Compose",
@@ -39,25 +41,16 @@ __all__ = [
     "InContainer",
     "InSandbox",
     "Isolation",
-    "McpProbe",
-    "McpProcess",
-    "McpStarted",
-    "McpStopped",
     "Mount",
     "Network",
     "Output",
+    "Process",
+    "Sandbox",
     "Session",
     "Terminal",
     "TerminalConsole",
     "Turn",
+    "as_isolation",
     "engine_problem",
     "isolation_problem",
-    "start_mcp_server",
 ]
-_LATER: Final = ("McpProbe", "McpProcess", "McpStarted", "McpStopped", "start_mcp_server")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(importlib.import_module("soundstage.drivers._mcp_process"), name)

@@ -119,26 +119,6 @@ class HostBuilder:
 
         return self.with_daemon(make)
 
-    def with_mcp(self, name: str = "mcp", **options: Any) -> Self:
-        """An MCP server on loopback, `host.mcp(name)`; several of them need different names.
-
-        The run is then on the machine's time.
-
-        Args:
-            name: how clients call it; a tool of Claude Code is `mcp__<name>__<tool>`.
-            **options: those of `worlds.mcp.McpServer`: `script`, `strict`, `instructions`.
-        """
-        self._real = True
-
-        def make(host: Host) -> Daemon:
-            from soundstage.worlds.mcp import McpServer
-
-            server = McpServer(host.journal, name=name, **{"ids": host.ids, **options})
-            server.waits_within = self._within().get("within", server.waits_within)
-            return server
-
-        return self.with_daemon(make)
-
     def with_program(
         self,
         argv: Sequence[str | Path],

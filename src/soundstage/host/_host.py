@@ -31,7 +31,6 @@ from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
     from soundstage.agents import Journals
-    from soundstage.worlds.mcp import McpServer
 
 D = TypeVar("D", bound=Daemon)
 
@@ -126,19 +125,6 @@ class Host:
     def llm(self) -> ModelSide:
         """The test's side of the model: what it says, and what it was asked."""
         return ModelSide(self.scripted, self.journal, after=self._begun)
-
-    def mcp(self, name: str = "mcp") -> McpServer:
-        """The MCP server of this name, started: `.url`, `.on_tool(..)`, `await .expect_call(..)`.
-
-        Raises:
-            InvalidStateError: if the builder was not told to make one.
-        """
-        from soundstage.worlds.mcp import McpServer
-
-        for daemon in self.daemons:
-            if isinstance(daemon, McpServer) and daemon.name == name:
-                return daemon
-        raise self._without(f"MCP server {name!r}", f"with_mcp({name!r})")
 
     @property
     def journals(self) -> Journals:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from soundstage.clock import IdSource, SystemClock
-from soundstage.drivers import InContainer, Isolation, McpProcess
+from soundstage.drivers import InContainer, Isolation
 from soundstage.drivers._container._engine import Engine
 from soundstage.drivers._isolation import AnyIsolation, as_isolation
 from soundstage.drivers.claude_code import ClaudeCode, find_cli
@@ -26,6 +26,7 @@ from soundstage.drivers.claude_code._transcript import transcript_files
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal, Noted
 from soundstage.lifecycle import remove_tree
+from soundstage.mcp import McpProcess
 from soundstage.mcp_server._conversation import Answer, Conversation
 from soundstage.mcp_server._models import ConversationModels
 from soundstage.mcp_server._paths import Places, root_folder

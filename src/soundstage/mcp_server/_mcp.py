@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta
 
-from soundstage.drivers import start_mcp_server as start_process
+from soundstage.mcp import start_mcp_server as start_process
 from soundstage.mcp_server._arguments import Seconds, ServerId
 from soundstage.mcp_server._harness import Harness
 from soundstage.mcp_server._paths import PluginFolder

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from soundstage.errors import ScriptError
 from soundstage.journal import Journal
-from soundstage.worlds.mcp import McpStubs, server_entries, split_claude_tool
+from soundstage.mcp import McpStubs, server_entries, split_claude_tool
 
 ALONE: Final = "mock"  # the server of tools that no plugin has
 

@@ -5,6 +5,7 @@ from soundstage.models._check import check_source
 from soundstage.models._compare import Difference
 from soundstage.models._conditions import When
 from soundstage.models._faulty import FaultyModel
+from soundstage.models._file import read_source_file
 from soundstage.models._journaled import JournaledModel, working_on
 from soundstage.models._lint import Shadowed
 from soundstage.models._live import LiveModel
@@ -16,7 +17,13 @@ from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault, Repl
 from soundstage.models._rule import AgentSpec, Rule
 from soundstage.models._script import Script, check_script, load_rules, load_script, script_schema
 from soundstage.models._scripted import ScriptedModel, Served, script_of
-from soundstage.models._source import SourceField, SourceNode, SourceReport, read_source, wrap_source
+from soundstage.models._source import (
+    SourceField,
+    SourceNode,
+    SourceReport,
+    read_source,
+    wrap_source,
+)
 from soundstage.models._tape import RecordedExchange, RecordedFailure, Tape, TimedChunk
 from soundstage.models._words import in_words
 
@@ -59,6 +66,7 @@ __all__ = [
     "load_rules",
     "load_script",
     "read_source",
+    "read_source_file",
     "script_of",
     "script_schema",
     "working_on",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import runpy
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -27,23 +27,35 @@ S = TypeVar("S")
 _CONTENT: Final = ("text", "chunks", "blocks", "tool_calls")
 
 
-def parse_file(path: Path | str) -> ParsedScript:
-    """What a YAML or JSON file says."""
-    path = Path(path)
-    source = shown(path)
+def read_source_file(path: Path, report: SourceReport, *, others: Sequence[str] = ()) -> SourceNode | None:
+    """The data of a YAML or JSON file, or nothing; `report` then knows why.
+
+    Args:
+        path: the file; its ending says which of the two it is.
+        report: gets every problem.
+        others: endings that the caller takes besides, for the message.
+    """
     form = FORMS.get(path.suffix.lower())
     if form is None:
-        kinds = ", ".join([*FORMS, ".py"])
-        return _failed(
-            source, f"expected a file that ends in one of {kinds}, got {path.suffix or 'no ending'}"
-        )
+        kinds = ", ".join([*FORMS, *others])
+        report.add(0, "", f"expected a file that ends in one of {kinds}, got {path.suffix or 'no ending'}")
+        return None
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        return _failed(source, f"the file cannot be read: {error.strerror or error}")
+        report.add(0, "", f"the file cannot be read: {error.strerror or error}")
     except UnicodeDecodeError as error:
-        return _failed(source, f"the file is not UTF-8: {error.reason} at byte {error.start}")
-    return parse_text(text, source, form=form)
+        report.add(0, "", f"the file is not UTF-8: {error.reason} at byte {error.start}")
+    else:
+        return read_source(text, report, form=form)
+    return None
+
+
+def parse_file(path: Path | str) -> ParsedScript:
+    """What a YAML or JSON file says."""
+    report = SourceReport(shown(Path(path)))
+    node = read_source_file(Path(path), report, others=(".py",))
+    return _parse(node, report) if node is not None else ParsedScript(problems=tuple(report.problems))
 
 
 def parse_text(text: str, source: str, *, form: str = "") -> ParsedScript:

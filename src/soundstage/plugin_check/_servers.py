@@ -7,15 +7,14 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from soundstage.drivers import McpProcess
 from soundstage.errors import AppError, EnvironmentProblem, WaitTimeout
 from soundstage.journal import MessageSent
 from soundstage.match import preview
+from soundstage.mcp import McpProcess, RpcError, claude_tool
 from soundstage.plugin_check._book import Entry
 from soundstage.plugin_check._declared import Declared, DeclaredServer
 from soundstage.plugin_check._server_files import REMOTE, unset_variables
 from soundstage.plugin_check._stage import GRACE, Stage
-from soundstage.worlds.mcp import RpcError, claude_tool
 
 _TOOL: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")  # what the Messages API takes as the name of a tool
 _PLAIN: Final = re.compile(r"[a-zA-Z0-9_.-]+")  # a name that the CLI does not change

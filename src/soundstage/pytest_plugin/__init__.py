@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from soundstage.trace import Trace
     from soundstage.wire import ModelServer
     from soundstage.worlds import Console, Workspace
-    from soundstage.worlds.mcp import McpServer
 
 STAGE = pytest.StashKey["Stage"]()
 RUNS: pytest.StashKey[deque[Host]] = pytest.StashKey()
@@ -252,12 +251,6 @@ def console(stage: Stage) -> Console:
 def start_host(stage: Stage) -> Callable[[HostBuilder], Awaitable[Host]]:
     """Starts the run of a builder, which ends with the test: `host = await start_host(HostBuilder()...)`."""
     return stage.start_host
-
-
-@pytest.fixture
-def mcp_server(stage: Stage) -> McpServer:
-    """An MCP server `mcp` on loopback, for asynchronous tests: `.tool(..)`, `.url`, `await .expect_call(..)`."""
-    return stage.mcp_server()
 
 
 @pytest.fixture

@@ -52,7 +52,6 @@ from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
     from soundstage.drivers import ClaudeCode, Command, Terminal
-    from soundstage.worlds.mcp import McpServer
 
 REAL: Final = frozenset(  # fixtures of the core that need the machine's time
     {"model_server", "command", "terminal", "claude_code", "docker_environment"}
@@ -167,12 +166,6 @@ class Stage:
             self._console = Console(self.journal)
             self._waiting.append(self._console)
         return self._console
-
-    def mcp_server(self) -> McpServer:
-        """An MCP server on loopback; it starts when the body begins."""
-        from soundstage.worlds.mcp import McpServer
-
-        return self.add(McpServer)
 
     def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
         """A world of this test; it starts when the body begins, and programs are pointed at it."""

@@ -1,0 +1,102 @@
+from ._answer import (
+    RejectSpec as RejectSpec,
+)
+from ._answer import (
+    ToolAnswer as ToolAnswer,
+)
+from ._catalog import (
+    McpPrompt as McpPrompt,
+)
+from ._catalog import (
+    McpResource as McpResource,
+)
+from ._catalog import (
+    McpTool as McpTool,
+)
+from ._client import (
+    McpClient as McpClient,
+)
+from ._client import (
+    Upstream as Upstream,
+)
+from ._config import (
+    claude_tool as claude_tool,
+)
+from ._config import (
+    mcp_json as mcp_json,
+)
+from ._config import (
+    server_entries as server_entries,
+)
+from ._config import (
+    split_claude_tool as split_claude_tool,
+)
+from ._events import (
+    McpConnectionChanged as McpConnectionChanged,
+)
+from ._events import (
+    McpFaultChanged as McpFaultChanged,
+)
+from ._events import (
+    McpMessageRefused as McpMessageRefused,
+)
+from ._events import (
+    McpMismatched as McpMismatched,
+)
+from ._events import (
+    McpNotified as McpNotified,
+)
+from ._events import (
+    McpProbed as McpProbed,
+)
+from ._events import (
+    McpServed as McpServed,
+)
+from ._events import (
+    McpToolCalled as McpToolCalled,
+)
+from ._events import (
+    McpToolReturned as McpToolReturned,
+)
+from ._events import (
+    McpToolsChanged as McpToolsChanged,
+)
+from ._file import (
+    check_mcp_script as check_mcp_script,
+)
+from ._file import (
+    load_mcp_script as load_mcp_script,
+)
+from ._file import (
+    mcp_script_schema as mcp_script_schema,
+)
+from ._hostile import hostile_text as hostile_text
+from ._http_client import McpHttpClient as McpHttpClient
+from ._jsonrpc import RpcError as RpcError
+from ._process import (
+    McpProbe as McpProbe,
+)
+from ._process import (
+    McpProcess as McpProcess,
+)
+from ._process import (
+    McpStarted as McpStarted,
+)
+from ._process import (
+    McpStopped as McpStopped,
+)
+from ._process import (
+    start_mcp_server as start_mcp_server,
+)
+from ._recording import RecordingMcpServer as RecordingMcpServer
+from ._replay import ReplayMcpServer as ReplayMcpServer
+from ._rules import ToolRule as ToolRule
+from ._script import McpScript as McpScript
+from ._server import McpServer as McpServer
+from ._stubs import McpStubs as McpStubs
+from ._tape import (
+    McpTape as McpTape,
+)
+from ._tape import (
+    McpTapeLine as McpTapeLine,
+)

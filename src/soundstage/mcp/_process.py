@@ -1,0 +1,344 @@
+"""A real MCP server as a process: started as `.mcp.json` says, asked whether it answers, and gone afterwards.
+
+How it works. The program runs like any command here: below a launcher that collects what it starts, in a throw-away
+home, with a bare environment and every way out refused. Its standard output is the protocol's: each line goes to a
+client (`McpClient`), and what is no message of the protocol goes into the journal, where lines of
+standard error are too. When the program ends, everything that waits for an answer fails with its exit code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from soundstage.clock import IdSource
+from soundstage.drivers import GRACE, AnyIsolation, Isolation, Process, Sandbox, as_isolation
+from soundstage.errors import AppError, InvalidStateError, ScriptError, WaitTimeout
+from soundstage.journal import Journal, MessageSent
+from soundstage.lifecycle import Daemon
+from soundstage.match import preview
+from soundstage.mcp._client import McpClient
+from soundstage.mcp._events import McpProbed
+from soundstage.mcp._jsonrpc import RpcError
+from soundstage.net import EgressProxy
+
+LINE_LIMIT: Final = 256 * 1024 * 1024  # bytes of one message
+PROBE_WITHIN: Final = 5.0
+WITHIN: Final = 30.0
+_VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
+
+Json = dict[str, Any]
+
+
+class McpStarted(msgspec.Struct, frozen=True, kw_only=True):
+    """A server that was started. `id` is `mcp_<name>_<8 hexadecimal digits>`."""
+
+    id: str
+    name: str
+    pid: int
+    command: tuple[str, ...]
+
+
+class McpStopped(msgspec.Struct, frozen=True, kw_only=True):
+    """A server that is over.
+
+    Args:
+        id: which one.
+        stopped: whether its process is gone.
+        cleaned: whether its throw-away folders are gone.
+        exit_code: of its process, negative for a signal; nothing if it never ran.
+    """
+
+    id: str
+    stopped: bool
+    cleaned: bool
+    exit_code: int | None = None
+
+
+class McpProbe(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a server answers: a handshake and its list of tools.
+
+    Args:
+        id: which server.
+        responding: whether both were answered.
+        latency_ms: measured milliseconds for the two.
+        tools: names of its tools.
+        server: the name and version that it gives itself.
+        protocol: the version of the protocol that it chose.
+        error: why it does not respond.
+    """
+
+    id: str
+    responding: bool
+    latency_ms: float = 0.0
+    tools: tuple[str, ...] = ()
+    server: str = ""
+    protocol: str = ""
+    error: str = ""
+
+    @property
+    def tool_count(self) -> int:
+        """How many tools it has."""
+        return len(self.tools)
+
+
+class McpProcess(Daemon):
+    """A real MCP server in a process.
+
+    Args:
+        config: its entry of `.mcp.json`: `command`, `args`, `env`. `${NAME}` and `${NAME:-default}` in it stand for
+            variables of `environment`.
+        journal: where its start, its standard error, probes and its exit go.
+        name: its name in `.mcp.json`, and how messages and the journal call it.
+        cwd: the folder that it runs in; its throw-away home unless given.
+        environment: variables that it gets besides the isolated ones and those of `env`.
+        allow: names of our variables that it gets too.
+        proxy: a proxy that runs already; one of its own unless given.
+        isolation: how far it is kept apart; for a container, the program and its files are those of the image.
+        ids: where its id comes from.
+        grace: seconds that it gets after its input has ended, and again after SIGTERM, when it is stopped.
+
+    Raises:
+        ScriptError: for an entry without a command, or a variable that is not there.
+        EnvironmentProblem: from `start`, if it cannot be run.
+
+    Example:
+        ::
+
+            server = McpProcess({"command": "notes-server", "args": ["--stdio"]}, journal, name="notes")
+            await server.start()
+            probe = await server.probe(within=5)
+            assert probe.responding, probe.error
+            assert (await server.end()).cleaned
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        journal: Journal,
+        *,
+        name: str = "mcp",
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        allow: Iterable[str] = (),
+        proxy: EgressProxy | None = None,
+        isolation: AnyIsolation = Isolation.PROCESS,
+        ids: IdSource | None = None,
+        grace: float = GRACE,
+    ) -> None:
+        super().__init__(name, journal)
+        variables = dict(environment or {})
+        self.argv, own = _command(name, config, variables)
+        self.isolation = as_isolation(isolation)
+        self.id = f"mcp_{name}_{(ids if ids is not None else IdSource()).hex(8)}"
+        self._cwd = cwd
+        self._grace = grace
+        self._sandbox = Sandbox(
+            journal, proxy=proxy, extra={**variables, **own}, allow=allow, isolation=self.isolation
+        )
+        self._process: Process | None = None
+        self._client = McpClient(name, self._send)
+        self._end: asyncio.Task[None] | None = None
+
+    @property
+    def started(self) -> McpStarted:
+        """What was started.
+
+        Raises:
+            InvalidStateError: before the start.
+        """
+        process = self._running()
+        return McpStarted(id=self.id, name=self.name, pid=process.pid, command=self.argv)
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; nothing while it runs."""
+        return self._process.code if self._process is not None and not self._process.alive else None
+
+    @property
+    def told(self) -> Any:
+        """Gets the method and the params of what the server tells by itself."""
+        return self._client.told
+
+    @told.setter
+    def told(self, tell: Any) -> None:
+        self._client.told = tell
+
+    async def _start(self) -> None:
+        await self._sandbox.open()
+        try:
+            process = Process(
+                self.argv,
+                self.journal,
+                source=self.name,
+                cwd=self._cwd if self._cwd is not None else self._sandbox.home,
+                environment=self._sandbox.environment(),
+                on_line=self._heard,
+                line_limit=LINE_LIMIT,
+                scratch=self._sandbox.root,
+                room=self._sandbox.room,
+            )
+            await process.start()
+            self._process = process
+            self._end = asyncio.create_task(self._watch(process), name=f"{self.name} end")
+        except BaseException:
+            await self._sandbox.close()
+            raise
+
+    async def _stop(self) -> None:
+        try:
+            if self._process is not None and self._process.alive:
+                await self._process.end(grace=self._grace)
+            if self._end is not None:
+                await self._end
+        finally:
+            await self._sandbox.close()
+
+    async def end(self) -> McpStopped:
+        """Stop it and say what is left. Harmless when repeated."""
+        root = self._sandbox.root if self._process is not None and self._process.alive else None
+        await self.stop()
+        return McpStopped(
+            id=self.id,
+            stopped=self._process is None or not self._process.alive,
+            cleaned=root is None or not root.exists(),
+            exit_code=self.exit_code,
+        )
+
+    async def handshake(self, *, within: float = WITHIN) -> Json:
+        """The result of `initialize`; hands are shaken once.
+
+        Raises:
+            RpcError: if the server refuses.
+            AppError: if it has ended.
+            WaitTimeout: if it does not answer in time; it runs on.
+        """
+        self._running()
+        return await self._client.handshake(within=within)
+
+    async def request(self, method: str, params: Json | None = None, *, within: float = WITHIN) -> Json:
+        """The result of a request, after the handshake. Raises what `handshake` raises."""
+        self._running()
+        return await self._client.request(method, params, within=within)
+
+    async def probe(self, *, within: float = PROBE_WITHIN) -> McpProbe:
+        """Whether it answers: a handshake, if there was none, and its list of tools, measured.
+
+        A server that does not answer is data, not an exception.
+
+        Args:
+            within: seconds for each of the two.
+        """
+        self._running()
+        before = self.journal.clock.now()
+        try:
+            greeting = await self._client.handshake(within=within)
+            tools = tuple(str(tool.get("name")) for tool in await self._client.list_all(within=within))
+        except (AppError, WaitTimeout, RpcError) as error:
+            seen = getattr(error, "seen", "")
+            return self._probed(responding=False, error=f"{getattr(error, 'summary', error)} {seen}".strip())
+        info = greeting.get("serverInfo")
+        info = info if isinstance(info, dict) else {}
+        return self._probed(
+            responding=True,
+            latency_ms=round((self.journal.clock.now() - before) * 1000, 3),
+            tools=tools,
+            server=f"{info.get('name', '')} {info.get('version', '')}".strip(),
+            protocol=str(greeting.get("protocolVersion", "")),
+        )
+
+    def _probed(self, **facts: Any) -> McpProbe:
+        probe = McpProbe(id=self.id, **facts)
+        event = McpProbed(
+            server=self.name,
+            responding=probe.responding,
+            latency_ms=probe.latency_ms,
+            tools=probe.tools,
+            error=probe.error,
+        )
+        self.journal.append(event, source=self.name, cause=self._running().started_at)
+        return probe
+
+    def _running(self) -> Process:
+        if self._process is None:
+            raise InvalidStateError(f"the MCP server {self.name} does not run", hint="start it first")
+        return self._process
+
+    async def _send(self, message: bytes) -> None:
+        await self._running().write(message + b"\n")
+
+    def _heard(self, channel: str, line: str) -> None:
+        refused = self._client.receive(line.encode()) if channel == "stdout" and line.strip() else None
+        if channel == "stderr" or refused is not None:
+            event = MessageSent(text=line, channel=channel, sender=self.name)
+            self.journal.append(event, source=self.name, cause=self._running().started_at)
+
+    async def _watch(self, process: Process) -> None:
+        try:
+            await process.wait()
+        finally:
+            self._client.lost(process.describe_exit())
+
+
+def _command(
+    name: str, config: Mapping[str, Any], variables: Mapping[str, str]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The program with its arguments, and its own variables."""
+    command, args, env = config.get("command"), config.get("args", []), config.get("env", {})
+    if not isinstance(command, str) or not command:
+        url = config.get("url")
+        raise ScriptError(
+            f"the MCP server {name!r} has no command",
+            expected='{"command": "program", "args": [..], "env": {..}}',
+            seen=preview(dict(config)),
+            hint="a server at a URL is no process: use McpHttpClient(url)" if url else "",
+        )
+    if not _all_text(args, list | tuple) or not _all_text(env.values() if isinstance(env, Mapping) else None):
+        raise ScriptError(
+            f"the MCP server {name!r} has arguments or variables that are no text", seen=preview(dict(config))
+        )
+    argv = tuple(_expanded(name, part, variables) for part in (command, *args))
+    return argv, {key: _expanded(name, value, variables) for key, value in env.items()}
+
+
+def _all_text(values: Any, kind: Any = object) -> bool:
+    return values is not None and isinstance(values, kind) and all(isinstance(value, str) for value in values)
+
+
+def _expanded(name: str, text: str, variables: Mapping[str, str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        known = variables.get(found["name"], found["default"])
+        if known is None:
+            raise ScriptError(
+                f"the MCP server {name!r} needs the variable {found['name']}",
+                seen=text,
+                hint="give it in environment=",
+            )
+        return known
+
+    return _VARIABLE.sub(value, text)
+
+
+async def start_mcp_server(
+    name: str, config: Mapping[str, Any], journal: Journal, **options: Any
+) -> McpProcess:
+    """Start a server as `.mcp.json` says; `started` has its id and its process id.
+
+    Args:
+        name: its name in `.mcp.json`.
+        config: its entry there.
+        journal: where everything goes.
+        options: those of `McpProcess`.
+
+    Raises:
+        ScriptError: for an entry without a command.
+        EnvironmentProblem: if it cannot be run.
+    """
+    server = McpProcess(config, journal, name=name, **options)
+    await server.start()
+    return server
