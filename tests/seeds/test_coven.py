@@ -35,6 +35,7 @@ from soundstage.agents import (
     ImmediateWindow,
 )
 from soundstage.clock import SystemClock, run
+from soundstage.discord import VirtualDiscordGateway
 from soundstage.errors import ExpectationError, HarnessError, InvalidStateError, WaitTimeout
 from soundstage.host import HostBuilder
 from soundstage.journal import DaemonChanged
@@ -354,7 +355,7 @@ def test_what_a_background_pump_raises_fails_the_test():
 
 def test_a_part_that_is_not_configured_says_so():
     async def body(host):
-        for missing in ("discord", "server", "workspace"):
+        for missing in ("server", "workspace"):
             with pytest.raises(HarnessError, match=missing):
                 getattr(host, missing)
 
@@ -432,13 +433,14 @@ def console(example, *replies):
 def discord(example, *replies, streaming=False):
     async def body(host):
         host.llm.script.queue(*replies)
-        await host.discord.user("ann").says("Hello. You!", channel="general")
-        await host.discord.user("other bot", bot=True).says("I am one, too", channel="general")
-        await host.discord.expect_message("/./", channel="general")
-        await host.discord.expect_nothing(within=1) if not streaming else None
-        return [message.text for message in host.discord.sent_messages]
+        gateway = host.get(VirtualDiscordGateway)
+        await gateway.user("ann").says("Hello. You!", channel="general")
+        await gateway.user("other bot", bot=True).says("I am one, too", channel="general")
+        await gateway.expect_message("/./", channel="general")
+        await gateway.expect_nothing(within=1) if not streaming else None
+        return [message.text for message in gateway.sent_messages]
 
-    return HostBuilder().with_virtual_discord().configure(example.configure(GENERAL)).run(body)
+    return HostBuilder().add(VirtualDiscordGateway).configure(example.configure(GENERAL)).run(body)
 
 
 def test_console_chat():
