@@ -6,7 +6,8 @@ How it works. `build/mutants/tree` is a copy of the project. A first run of the 
 test executes which line, and how long each takes. Then, one after another, a mutated file is written into the copy, a
 process is forked off that has loaded everything but Soundstage, and pytest runs in it: the tests of the file's own
 package first, the quick ones before the slow ones, up to the first failure. Programs that tests start import from the
-copy too. A mutant in code that runs at import has the tests that touch its file.
+copy too, unless the test gives them an environment of their own. A mutant in code that runs at import has the tests
+that touch its file, and those of its package, as far as the time limit lets it.
 
 A draw is the mutants with the smallest hashes of seed and mutant, so that a change elsewhere hardly changes it. Results
 are kept in `build/mutants`; a run that was interrupted goes on. Kills stay valid while their file is as it was; with

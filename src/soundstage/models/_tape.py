@@ -301,7 +301,7 @@ def _exchange(line: bytes, name: str, number: int) -> RecordedExchange:
         raise TapeError(
             f"line {number} of {name} is not a recorded exchange",
             expected='{"timestamp": .., "request": {..}, "response": {..}, "latency_ms": ..}',
-            seen=f"{preview(line.decode('utf-8', 'replace'), 100)} ({error})",
+            seen=f"{preview(line.decode('utf-8', 'replace'))} ({error})",
             hint=f"correct or remove the line, or {HOW_TO_RECORD}",
         ) from None
     if exchange.v > VERSION:
