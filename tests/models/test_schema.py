@@ -162,3 +162,10 @@ def test_every_field_is_described():
 def test_each_call_gives_a_schema_of_its_own():
     script_schema()["properties"].clear()
     assert "rules" in script_schema()["properties"]
+
+
+@pytest.mark.parametrize("condition", ["a", ["a"], ["a", "b"], {"any": ["a"]}, {"all": ["a"]}, {"not": "a"}])
+def test_a_condition_may_have_one_member_as_well_as_several(condition):
+    data = {"version": 1, "rules": [{"when": {"user": condition}, "reply": "b"}]}
+    VALIDATOR.validate(data)
+    assert loads(data)

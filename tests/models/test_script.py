@@ -298,3 +298,11 @@ def test_a_tool_call_without_a_name_or_with_two_arguments_is_a_value_error(writt
         Script().on(user="a").reply(tool_calls=[written])
     with pytest.raises(ScriptLoadError):
         Script.from_data({"rules": [{"reply": {"tool_calls": [written]}}]})
+
+
+def test_what_is_refused_names_the_way_out():
+    script = Script()
+    with pytest.raises(MatchError, match="leave the condition out"):
+        script.on(user=None)
+    with pytest.raises(ScriptError, match=r"priority=-1"):
+        script.otherwise(lambda request: "x")
