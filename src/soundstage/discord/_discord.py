@@ -32,6 +32,7 @@ from soundstage.errors import ExpectationError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageSent, Record
 from soundstage.match import matcher, preview
 from soundstage.net import HttpServer, WebSocket
+from soundstage.trace import checking
 from soundstage.worlds._waiting import APP, first_record, has_ended, missed
 
 TOKEN: Final = "soundstage-discord-token"  # noqa: S105  (good for this world only)
@@ -282,6 +283,8 @@ class Discord(HttpServer):
         self._saw(record)
         return self._platform.posted[record.position]
 
+    check_message = checking(expect_message)
+
     @property
     def sent_messages(self) -> list[Message]:
         """All that the bot has written in this run, in order, as it was when it was sent."""
@@ -307,6 +310,8 @@ class Discord(HttpServer):
                 f"the bot was expected to stay quiet for {within:g} s",
                 seen=preview(getattr(record.event, "text", "")),
             )
+
+    check_nothing = checking(expect_nothing)
 
     def _label(self, channel: str | Channel | None) -> str:
         """The label of a channel; a conversation or a thread may not be there yet, and is named in full then."""

@@ -16,6 +16,7 @@ from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, Rec
 from soundstage.lifecycle import Daemon
 from soundstage.match import matcher, preview
 from soundstage.models import working_on
+from soundstage.trace import checking
 from soundstage.worlds._waiting import APP, finite, first_record, has_ended, missed
 
 WITHIN: Final = 5.0
@@ -315,6 +316,8 @@ class VirtualDiscordGateway(Daemon):
         self._seen = record.position
         return SentMessage(int(record.event.channel), record.event.text)
 
+    check_message = checking(expect_message)
+
     async def expect_nothing(
         self, *, within: float, channel: str | int | VirtualChannel | None = None
     ) -> None:
@@ -336,6 +339,8 @@ class VirtualDiscordGateway(Daemon):
                 f"the app was expected to write nothing for {within:g} s",
                 seen=preview(getattr(record.event, "text", "")),
             )
+
+    check_nothing = checking(expect_nothing)
 
     def _is_sent(self, record: Record, channel_id: int | None) -> bool:
         event = record.event

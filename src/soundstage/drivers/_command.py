@@ -22,6 +22,7 @@ from soundstage.journal import Journal, MessageReceived, MessageSent, ProcessExi
 from soundstage.lifecycle import Daemon
 from soundstage.match import Matcher, matcher, preview
 from soundstage.net import EgressProxy
+from soundstage.trace import checking
 
 WITHIN = 10.0
 UNSAID: Final = 10_000  # a code that no program exits with
@@ -197,6 +198,8 @@ class Command(Daemon):
             )
         self._seen = record.position
         return str(getattr(record.event, "text", ""))
+
+    check = checking(expect)
 
     async def _next(self, wanted: Matcher, channel: str | None) -> Record:
         started = self._running().started_at

@@ -30,6 +30,7 @@ from soundstage.journal import Journal, MessageReceived, Noted
 from soundstage.lifecycle import Daemon
 from soundstage.match import Matcher, matcher
 from soundstage.net import EgressProxy
+from soundstage.trace import checking
 from soundstage.worlds import Emulator, Screen, ScreenText, key_bytes, nearest, paste_bytes
 
 WITHIN: Final = 5.0
@@ -260,6 +261,8 @@ class Terminal(Daemon):
         self._log.mark(screen)
         return screen
 
+    check = checking(expect)
+
     async def _shows(self, wanted: Matcher, process: PtyProcess) -> Screen | None:
         """The screen that matches; `None` if the program has exited without."""
         while True:
@@ -294,6 +297,8 @@ class Terminal(Daemon):
             raise WaitTimeout(summary, expected=expected, seen=self._seen()) from None
         self._exits.check(code, found, self._seen())
         return found
+
+    check_exit = checking(expect_exit)
 
     async def ended(self, *, within: float = WITHIN) -> bool:
         """Wait some seconds for its exit; whether it has exited. Says nothing about the code that is expected."""

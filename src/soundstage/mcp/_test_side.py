@@ -18,6 +18,7 @@ from soundstage.mcp._events import (
 )
 from soundstage.mcp._rules import arguments_matcher
 from soundstage.mcp._script import given
+from soundstage.trace import checking, checking_now
 from soundstage.worlds._waiting import Fits, first_record
 
 WITHIN: Final = 10.0
@@ -67,6 +68,8 @@ class McpTestSide:
         assert isinstance(record.event, McpToolCalled)
         return record.event
 
+    check_call = checking(expect_call)
+
     async def expect_return(self, tool: str = "", *, within: float | None = None) -> McpToolReturned:
         """Wait until a call of a tool has ended. Every end is found once, in order.
 
@@ -90,6 +93,8 @@ class McpTestSide:
         assert isinstance(record.event, McpToolReturned)
         return record.event
 
+    check_return = checking(expect_return)
+
     def expect_no_call(self, tool: str = "") -> None:
         """Expect that no call was made, of one tool or at all, that was not expected before.
 
@@ -103,6 +108,8 @@ class McpTestSide:
         ]
         if found:
             raise ExpectationError(f"{self.name} was not expected to be called", seen="\n".join(found))
+
+    check_no_call = checking_now(expect_no_call)
 
     async def wait_for_client(self, *, within: float | None = None) -> McpConnectionChanged:
         """Wait until a client has shaken hands.

@@ -17,6 +17,7 @@ from soundstage.nostr._filters import Filter
 from soundstage.nostr._record import NostrEvent
 from soundstage.nostr._user import NostrUser
 from soundstage.nostr._waiting import Expected, expected, first_of, in_words, instead, recent
+from soundstage.trace import checking
 
 WITHIN: Final = 5.0
 MAX_MESSAGE: Final = 256 * 1024
@@ -142,6 +143,8 @@ class RelayTestSide(RelayFaults):
         self._found.add(position)
         return event
 
+    check_event = checking(expect_event)
+
     async def expect_nothing(
         self, *, within: float, kind: int | None = None, author: str | None = None
     ) -> None:
@@ -157,6 +160,8 @@ class RelayTestSide(RelayFaults):
                 f"the app was expected to publish nothing on {self.name} for {within:g} s",
                 seen=in_words(found[1]),
             )
+
+    check_nothing = checking(expect_nothing)
 
     async def wait_for_subscription(self, *, kind: int | None = None, within: float = 10.0) -> None:
         """Wait until the app has a subscription, so that it is told of what users publish from now on.

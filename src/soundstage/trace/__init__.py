@@ -47,7 +47,7 @@ from soundstage.trace._assert_transcript import assert_transcript, check_transcr
 from soundstage.trace._cost import PRICES, Cost, Price, Prices
 from soundstage.trace._diff import diff
 from soundstage.trace._feedback import assert_feedback_propagated, check_feedback_propagated
-from soundstage.trace._finding import Finding
+from soundstage.trace._finding import Finding, checking, checking_now, name_of_check
 from soundstage.trace._format import format_trace as format  # noqa: A004  (soundstage.trace.format reads well)
 from soundstage.trace._normalise import normalise
 from soundstage.trace._trace import Trace, build_trace
@@ -100,8 +100,11 @@ __all__ = [
     "check_tool_count",
     "check_tools_offered",
     "check_transcript",
+    "checking",
+    "checking_now",
     "diff",
     "format",
+    "name_of_check",
     "normalise",
     "silences_asserted",
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Concatenate, ParamSpec
+from collections.abc import Awaitable, Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -13,6 +13,7 @@ from soundstage.trace._format import excerpt
 from soundstage.trace._trace import Trace
 
 P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +27,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         hint: the next step, if there is an obvious one.
         diff: expected and seen side by side, around the first difference; empty when there is none.
         at: position in the journal of the first event that is not as expected, if there is one.
+        found: what a world's expectation has found, such as the line or the message.
     """
 
     passed: bool
@@ -35,6 +37,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
     diff: str = ""
     at: int | None = None
+    found: Any = None
 
     def __bool__(self) -> bool:
         return self.passed
@@ -73,3 +76,63 @@ def asserting(check: Callable[Concatenate[Trace, P], Finding]) -> Callable[Conca
     first, _, rest = (check.__doc__ or "").partition("\n")
     assertion.__doc__ = f"Assert: {first[:1].lower()}{first[1:]} See `{check.__name__}`.\n{rest}"
     return assertion
+
+
+def checking(expect: Callable[P, Awaitable[object]]) -> Callable[P, Awaitable[Finding]]:
+    """The check that belongs to an asynchronous expectation of a world: the same arguments, and a finding.
+
+    Errors that say that the test is wrong are raised all the same.
+    """
+
+    @functools.wraps(expect)
+    async def check(*args: P.args, **kwargs: P.kwargs) -> Finding:
+        try:
+            return _held(expect, await expect(*args, **kwargs))
+        except ExpectationError as error:
+            return _missed(error)
+
+    return _renamed(check, expect)
+
+
+def checking_now(expect: Callable[P, object]) -> Callable[P, Finding]:
+    """The check that belongs to an expectation that does not wait; see `checking`."""
+
+    @functools.wraps(expect)
+    def check(*args: P.args, **kwargs: P.kwargs) -> Finding:
+        try:
+            return _held(expect, expect(*args, **kwargs))
+        except ExpectationError as error:
+            return _missed(error)
+
+    return _renamed(check, expect)
+
+
+def _held(expect: Callable[..., object], found: object) -> Finding:
+    return Finding(passed=True, message=f"{expect.__name__} holds", found=found)
+
+
+def _missed(error: ExpectationError) -> Finding:
+    return Finding(
+        passed=False,
+        message=error.summary,
+        expected=error.expected,
+        seen=error.seen,
+        hint=error.hint,
+        at=error.at,
+    )
+
+
+def _renamed(check: F, expect: Callable[..., object]) -> F:
+    name = name_of_check(expect.__name__)
+    check.__name__ = name
+    check.__qualname__ = expect.__qualname__.removesuffix(expect.__name__) + name
+    check.__annotations__ = {**expect.__annotations__, "return": Finding}
+    check.__doc__ = (
+        f"`{expect.__name__}` with the same arguments that returns a `Finding` and raises no expectation."
+    )
+    return check
+
+
+def name_of_check(expectation: str) -> str:
+    """The name of the check of an expectation: `expect_message` has `check_message`."""
+    return "check" + expectation.removeprefix("expect").removeprefix("assert")

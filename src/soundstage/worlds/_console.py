@@ -25,6 +25,7 @@ from soundstage.journal import Journal, MessageReceived, MessageSent, Record
 from soundstage.lifecycle import Daemon
 from soundstage.match import preview
 from soundstage.models import working_on
+from soundstage.trace import checking
 from soundstage.worlds._console_lines import ConsoleLines
 from soundstage.worlds._waiting import APP, describe_end
 
@@ -235,6 +236,8 @@ class Console(Daemon):
         """
         return await self._output.expect(match, within=within, because=because)
 
+    check = checking(expect)
+
     def _describe_end(self, end: Record) -> str:
         return describe_end(end)
 
@@ -250,6 +253,8 @@ class Console(Daemon):
             ExpectationError: if one comes.
         """
         await self._output.expect_nothing(within=within)
+
+    check_nothing = checking(expect_nothing)
 
     async def collect(self, count: int, *, within: float | None = None) -> list[str]:
         """Wait for the next `count` lines, whatever they say: all of them before one deadline.

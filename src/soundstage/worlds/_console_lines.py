@@ -12,6 +12,7 @@ from typing import Any
 from soundstage.errors import ExpectationError, WaitTimeout
 from soundstage.journal import Journal, MessageSent, Record
 from soundstage.match import Matcher, matcher, preview
+from soundstage.trace import checking
 from soundstage.worlds._waiting import ended, finite, first_record, has_ended
 
 
@@ -75,6 +76,8 @@ class ConsoleLines:
         self._seen = record.position
         return _text(record)
 
+    check = checking(expect)
+
     async def expect_nothing(self, *, within: float) -> None:
         """Expect that no line comes; after the end of the app none can. One that has come unexpectedly counts.
 
@@ -86,6 +89,8 @@ class ConsoleLines:
             raise ExpectationError(
                 f"{self._channel} was expected to stay quiet for {within:g} s", seen=preview(_text(record))
             )
+
+    check_nothing = checking(expect_nothing)
 
     async def collect(self, count: int, *, within: float | None = None) -> list[str]:
         """Wait for the next `count` lines, whatever they say: all of them before one deadline.

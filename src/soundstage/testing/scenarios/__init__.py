@@ -7,7 +7,7 @@
 """
 
 from soundstage.testing.scenarios._feedback import feedback_loop
-from soundstage.testing.scenarios._leak import assert_no_leak
+from soundstage.testing.scenarios._leak import assert_no_leak, check_no_leak
 from soundstage.testing.scenarios._named import SCENARIOS, UnknownScenarioError, scenario
 from soundstage.testing.scenarios._recovery import error_handling
 from soundstage.testing.scenarios._relay import network_resilience
@@ -24,6 +24,7 @@ __all__ = [
     "TeamStage",
     "UnknownScenarioError",
     "assert_no_leak",
+    "check_no_leak",
     "complete",
     "concurrency_workflow",
     "error_handling",

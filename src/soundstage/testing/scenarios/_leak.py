@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from soundstage.errors import ExpectationError, ScriptError
-from soundstage.trace import Trace
+from soundstage.trace import Trace, checking_now
 
 
 def assert_no_leak(traces: Sequence[Trace], words: Sequence[str]) -> None:
@@ -38,3 +38,6 @@ def assert_no_leak(traces: Sequence[Trace], words: Sequence[str]) -> None:
                     seen=f"request @{found.position} of {found.agent} in {found.conversation}",
                     hint="look for state that conversations share",
                 )
+
+
+check_no_leak = checking_now(assert_no_leak)
