@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from soundstage.pytest_plugin._sections import page_name
+from soundstage.wings import wings
 
 INI = "[pytest]\nfilterwarnings = error\naddopts = -p no:randomly -p no:cacheprovider -p no:xdist\n"
 
@@ -244,7 +245,7 @@ def test_a_program_runs_against_the_scripted_model_and_cannot_leave(inner):
     result.stdout.fnmatch_lines(["*example.com:80*"])
 
 
-def test_the_idle_plugin_loads_nothing_of_the_package(tmp_path):
+def test_the_idle_plugin_loads_nothing_of_the_package_but_its_options_and_the_fixtures_of_wings(tmp_path):
     (tmp_path / "test_nothing.py").write_text("def test_nothing():\n    pass\n")
     code = (
         "import sys, pytest\n"
@@ -252,16 +253,23 @@ def test_the_idle_plugin_loads_nothing_of_the_package(tmp_path):
         "print(sorted(name for name in sys.modules if name.startswith('soundstage') or name == 'msgspec'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    wanted = {
+        name for wing in wings() for module in wing.fixtures for name in (module, module.rpartition(".")[0])
+    }
     assert done.stdout.splitlines()[-1] == str(
-        [
-            "soundstage",
-            "soundstage.pytest_plugin",
-            "soundstage.pytest_plugin._asynchronous",
-            "soundstage.pytest_plugin._budget",
-            "soundstage.pytest_plugin._clean",
-            "soundstage.pytest_plugin._containers",
-            "soundstage.pytest_plugin._pages",
-            "soundstage.pytest_plugin._schedules",
-            "soundstage.pytest_plugin._snapshots",
-        ]
+        sorted(
+            wanted
+            | {"soundstage.errors", "soundstage.wings"}
+            | {
+                "soundstage",
+                "soundstage.pytest_plugin",
+                "soundstage.pytest_plugin._asynchronous",
+                "soundstage.pytest_plugin._budget",
+                "soundstage.pytest_plugin._clean",
+                "soundstage.pytest_plugin._containers",
+                "soundstage.pytest_plugin._pages",
+                "soundstage.pytest_plugin._schedules",
+                "soundstage.pytest_plugin._snapshots",
+            }
+        )
     )
