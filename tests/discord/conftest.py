@@ -10,9 +10,8 @@ from contextlib import asynccontextmanager
 with warnings.catch_warnings():
     # discord.py imports `audioop`, which Python 3.13 no longer has; it brings its own there.
     warnings.filterwarnings("ignore", "'audioop' is deprecated", DeprecationWarning)
-    from discord.ext import commands
-
     import discord
+    from discord.ext import commands
 
 import pytest
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 
+import discord
 import pytest
 from discord.gateway import DiscordWebSocket
 
-import discord
 from soundstage.discord import DiscordGatewayChanged, pointed_at
 from soundstage.discord._transport import GRACE
 from soundstage.errors import EnvironmentProblem

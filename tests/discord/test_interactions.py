@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 import discord
+import pytest
 from discord import app_commands
+
 from soundstage.discord import (
     DiscordAnswered,
     DiscordCommandsRegistered,

@@ -6,9 +6,9 @@ import asyncio
 import io
 import urllib.request
 
+import discord
 import pytest
 
-import discord
 from soundstage.discord import (
     DiscordChannelChanged,
     DiscordMessageChanged,

@@ -6,10 +6,10 @@ import asyncio
 import io
 import json
 
+import discord
 import httpx
 import pytest
 
-import discord
 from soundstage.discord import Discord, DiscordRateLimited
 from soundstage.errors import ScriptError
 from soundstage.journal import Journal, RequestRefused, RequestServed, read_journal

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import discord
 import httpx
 import pytest
 
-import discord
 from soundstage.discord import Discord, DiscordCommandsRegistered, DiscordGatewayChanged
 from soundstage.journal import DaemonChanged, Journal
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
+import discord
 import pytest
 
-import discord
 from soundstage.clock import run
 from soundstage.discord import (
     ChannelNotFoundError,

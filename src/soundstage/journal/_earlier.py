@@ -21,6 +21,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from operator import is_
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -30,6 +31,7 @@ from soundstage.journal._requests import Checks
 from soundstage.messages import Message, ModelRequest
 
 REPEATED: Final = 2  # lines that refer may have so many times the bytes of the whole one
+ADDED: Final = 4  # messages that a request adds to the one before, if no other is looked for
 MOST: Final = 20_000  # messages that a writer knows; then it begins anew
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -94,6 +96,9 @@ def _segments(
     base: tuple[Message, ...], messages: tuple[Message, ...]
 ) -> Iterator[tuple[int, int, list[Message]]]:
     """(place in base, how many from there, own messages after them), in order."""
+    if _begins(base, messages):
+        yield 0, len(base), list(messages[len(base) :])
+        return
     places = {id(message): place for place, message in reversed(list(enumerate(base)))}
     start = count = 0
     own: list[Message] = []
@@ -108,6 +113,11 @@ def _segments(
         else:
             own.append(message)
     yield start, count, own
+
+
+def _begins(base: tuple[Message, ...], messages: tuple[Message, ...]) -> bool:
+    """Whether `messages` are those of `base` and maybe more: mostly, an agent only adds to its conversation."""
+    return len(base) <= len(messages) and all(map(is_, base, messages))
 
 
 def _place(base: tuple[Message, ...], places: dict[int, int], following: int, message: Message) -> int | None:
@@ -157,12 +167,17 @@ class _Written(NamedTuple):
     since: int  # bytes of the lines that have referred since
 
 
+def _adds_little(before: tuple[Message, ...], messages: tuple[Message, ...]) -> bool:
+    return bool(before) and len(messages) - len(before) <= ADDED and _begins(before, messages)
+
+
 class Writer:
     """Makes lines of requests, for one file. `line` is the offer, `written` tells what has become of it."""
 
     def __init__(self) -> None:
         self._by_message: dict[int, _Written] = {}  # the newest request with it, which also keeps it alive
         self._base: _Written | None = None  # of the line that is offered
+        self._last: _Written | None = None  # the newest one on file
 
     def line(self, record: Record) -> bytes | None:
         """A line that refers to an earlier one; `None` if this request is to be written whole."""
@@ -191,6 +206,8 @@ class Writer:
         """The request with the most messages of this one; of several, that with the latest."""
         if type(request.messages) is not tuple:
             return None
+        if self._last is not None and _adds_little(self._last.request.messages, request.messages):
+            return self._last
         holders = map(self._by_message.get, map(id, reversed(request.messages)))
         found = Counter(id(holder) for holder in holders if holder is not None)
         if not found:
@@ -214,6 +231,7 @@ class Writer:
             now = _Written(record.position, checksum(line), request, base.whole, base.since + length)
         if len(self._by_message) > MOST:
             self._by_message.clear()
+        self._last = now
         self._by_message.update(dict.fromkeys(map(id, request.messages), now))
 
 

@@ -40,6 +40,9 @@ class Checks(dict[type, Callable[[Any], "bool | Event"]]):
         ] = {}  # what has been looked at, by id; kept, so that no other gets the same id
         self._kept: dict[bytes, Any] = {}  # by a hash of its JSON
         self._last: tuple[Any, ...] = ()  # messages of the request before: comparing with them costs least
+        self._instead: dict[
+            int, tuple[Any, Any]
+        ] = {}  # those of them that an equal one stands for, by id, with that
         self[ModelRequested] = self._request
 
     def __missing__(self, kind: type) -> Callable[[Any], bool | Event]:
@@ -48,7 +51,7 @@ class Checks(dict[type, Callable[[Any], "bool | Event"]]):
 
     def forget(self) -> None:
         """Keep nothing alive that the journal itself does not keep any more."""
-        self._known, self._kept, self._last = {}, {}, ()
+        self._known, self._kept, self._last, self._instead = {}, {}, (), {}
 
     def checked(self, event: Event) -> Event:
         """The event to keep.
@@ -77,18 +80,24 @@ class Checks(dict[type, Callable[[Any], "bool | Event"]]):
     def _messages(self, values: Any) -> Any:
         if type(values) is not tuple:
             return None
-        known, last = self._known, self._last
-        others = [*compress(values, map(is_not, values, last)), *values[len(last) :]]
-        new = [value for value in others if id(value) not in known]
+        known, instead = self._known, self._instead
+        others = [*compress(values, map(is_not, values, self._last)), *values[len(self._last) :]]
+        new = [value for value in others if id(value) not in known and id(value) not in instead]
         if not all(map(_check_message, new)):
             return None
-        if len(new) == 1:
+        if len(new) == 1 and not instead:
             known[id(new[0])] = new[0]
-        elif new:
-            instead = {id(value): self._one(value) for value in new}
-            values = tuple([instead.get(id(value), value) for value in values])
+        elif new or instead:
+            values = self._shared(values, new)
         self._last = values
         return values
+
+    def _shared(self, values: tuple[Any, ...], new: list[Any]) -> tuple[Any, ...]:
+        """The messages, each the one that is kept of its equals."""
+        found = self._instead | {id(value): (value, self._one(value)) for value in new}
+        pairs = [found.get(id(value), (value, value)) for value in values]
+        self._instead = {id(value): (value, kept) for value, kept in pairs if kept is not value}
+        return tuple([kept for _, kept in pairs])
 
     def _tools(self, tools: Any) -> Any:
         if tools == () or id(tools) in self._known:
