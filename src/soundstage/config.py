@@ -39,6 +39,7 @@ _OTHER_VARIABLES: Final = frozenset(
         "SOUNDSTAGE_MAY_SKIP",
         "SOUNDSTAGE_MCP_TOKEN",
         "SOUNDSTAGE_NO_SKIPS",
+        "SOUNDSTAGE_PLUGINS",
         "SOUNDSTAGE_PROJECTS",
         "SOUNDSTAGE_TOKEN",
     }
