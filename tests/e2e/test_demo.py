@@ -142,7 +142,8 @@ def test_a_program_that_breaks_fails_its_scenario(tmp_path, capsys, monkeypatch)
     assert run_demo(tmp_path, scenarios=[TERMINAL]) is False
     shown = capsys.readouterr().out
     assert "exited and did not show what was expected" in shown
-    assert "No module named soundstage.nothing" in shown
+    screen = re.sub(r"[|\s]", "", shown)  # a long path of the interpreter breaks the line anywhere
+    assert "Nomodulenamedsoundstage.nothing" in screen
 
 
 def test_a_scenario_that_cannot_run_here_is_skipped_with_the_reason(tmp_path, capsys):
