@@ -230,7 +230,7 @@ def test_the_page_of_a_failed_test_holds_no_planted_key(pytester, monkeypatch):
     pages = pytester.path / "pages"
     (pages / "printed.txt").write_text("\n".join(result.outlines))
     assert leaks(pages) == []
-    [page] = pages.glob("*.html")
+    [page] = [page for page in pages.glob("*.html") if page.name != "index.html"]
     assert shows_something(page)
     assert "[redacted]" in (pages / "printed.txt").read_text()
 

@@ -158,7 +158,7 @@ def test_expansion_is_verified_on_the_wire(tools: Any, agent_loop: str) -> None:
         ({"script": "hello"}, "no script"),
         ({"script": ["x"], "permission_mode": "yolo"}, "acceptEdits"),
         ({"project_path": "nowhere"}, "no such folder"),
-        ({"plugin_dirs": ["/"]}, "no plugin"),
+        ({"plugin_dirs": ["/"]}, "does not go there"),
         ({"workflow": "waterfall"}, "agent-loop"),
     ],
 )

@@ -104,7 +104,9 @@ def test_times_are_those_of_the_spans(journal, recorder, spans):
     trace = Trace.of(journal)
     assert [round(step.duration, 3) for step in trace.steps] == [0.08, 0.04, 0.08, 0.1]
     assert round(trace.tools[0].duration, 3) == 0.04
-    assert abs(trace.steps[0].started - 50.02) < 5  # two clocks are read, and the machine may be busy in between
+    assert (
+        abs(trace.steps[0].started - 50.02) < 5
+    )  # two clocks are read, and the machine may be busy in between
     assert round(trace.steps[1].started - trace.steps[0].started, 3) == 0.14
     assert not journal.read(type=Noted)
 

@@ -104,7 +104,9 @@ SAID = {
 }
 
 
-def test_a_mistake_fails_and_says_what_to_write_instead(pytester):
+def test_a_mistake_fails_and_says_what_to_write_instead(pytester, monkeypatch):
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)  # as on a newcomer's machine
     pytester.makeini(INI)
     pytester.makepyfile(test_it=TESTS)
     result = pytester.runpytest_subprocess()

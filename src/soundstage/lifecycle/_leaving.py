@@ -60,8 +60,14 @@ def hold(folder: Path, remove: Callable[[Path], None]) -> None:
 
 
 def let_go(folder: Path) -> None:
-    """The folder is gone."""
+    """The folder is gone; with the last one the signals are what they were."""
     _removers.pop(folder, None)
+    if any(owner == os.getpid() for owner, _ in _removers.values()):
+        return
+    for number in SIGNALS:
+        if signal.getsignal(number) is _ended:
+            with contextlib.suppress(ValueError):  # not the main thread
+                signal.signal(number, signal.SIG_DFL)
 
 
 def _ended(number: int, _: FrameType | None) -> None:
