@@ -1,4 +1,4 @@
-"""What is kept: the bytes of a journal file, and the memory of a server that runs for long.
+"""Costs of what is kept: the bytes of a journal file, and the memory of a server that runs for long.
 
 The conversation has 200 turns, each with a tool call, and comes as over the wire: every request is decoded anew. New in
 its requests is each message, tool and setting once, as JSON; what else is on file (pieces of replies, replies) is all

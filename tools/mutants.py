@@ -272,7 +272,7 @@ def _make_tree() -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Base:
-    """What the first run noted."""
+    """The notes of the first run."""
 
     seconds: dict[str, float]
     failed: list[str]
@@ -378,7 +378,7 @@ def _tests_for(base: Base, mutant: Mutant, source: str, line: int) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What became of a mutant."""
+    """The fate of a mutant."""
 
     outcome: str  # killed, survived, timed out, no test covers
     line: int

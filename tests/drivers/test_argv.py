@@ -1,4 +1,4 @@
-"""What a test gives as a program: mistakes are told before anything starts."""
+"""The command of a program: mistakes are told before anything starts."""
 
 from __future__ import annotations
 

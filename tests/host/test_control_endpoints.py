@@ -1,4 +1,4 @@
-"""What a program under test can reach: no server of ours shows it the run or takes rules from it without the token."""
+"""The control endpoints: no server of ours shows it the run or takes rules from it without the token."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def asked(http, text):
 
 
 def served(tmp_path, visit, *, script=SCRIPT, number=signal.SIGTERM, **options):
-    """What was said and warned while `visit` asked the server from a thread, and then ended it."""
+    """The words and warnings while `visit` asked the server from a thread, and then ended it."""
     path, said, warned, failures = tmp_path / "script.yaml", [], [], []
     path.write_text(script)
 

@@ -1,4 +1,4 @@
-"""What a host gives to its test: the model's side, its parts by class and name, its own part of a journal."""
+"""The sides that a host gives to its test: the model's side, its parts by class and name, its own part of a journal."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ OTHERS = {
     "install_plugin": {"plugin_name": "x"},
     "start_mcp_server": {"server_name": "x", "server_config": {"command": "true"}},
 }
-"""What a tool with a path needs besides."""
+"""The other arguments of a tool with a path."""
 HOSTILE = (
     *(
         "..",

@@ -1,4 +1,4 @@
-"""What a request allows ends an answer: so many tokens, or a text at which the model stops."""
+"""The limits of a request end an answer: so many tokens, or a text at which the model stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a side request gets that no rule is for: a word, or JSON that its schema allows."""
+"""The answer to a side request that no rule is for: a word, or JSON that its schema allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client sends: upgrades that nobody does are ignored; no head is endless, no request endlessly late."""
+"""Requests of odd clients: upgrades that nobody does are ignored; no head is endless, no request endlessly late."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def edit(path, old, new):
 
 
 def agent(*replies):
-    """What the model says, in order."""
+    """The replies of the model, in order."""
     script = Script(strict=True)
     script.queue(*replies)
     return ScriptedModel(script)

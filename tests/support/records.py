@@ -1,4 +1,4 @@
-"""What holds for every record of a package: nobody changes it, its fields are named, its defaults fit."""
+"""Rules for every record of a package: nobody changes it, its fields are named, its defaults fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test gives as a program, checked before it starts: a list of words, and a script that will be found. Pure."""
+"""The command of a program, checked before it starts: a list of words, and a script that will be found. Pure."""
 
 from __future__ import annotations
 

@@ -105,5 +105,5 @@ def told_beside(error: BaseException | None, problems: Sequence[BaseException]) 
 
 
 def failures_of(daemons: Sequence[Daemon]) -> list[BaseException]:
-    """What has failed in the background so far."""
+    """The failures of the background so far."""
     return [failure for daemon in daemons for failure in daemon.failures]

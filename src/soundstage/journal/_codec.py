@@ -116,7 +116,7 @@ def decode_record(line: bytes, earlier: Reader | None = None) -> Record:
 
 
 def earlier_of(line: bytes) -> Earlier | None:
-    """What a line that is a record takes from an earlier one.
+    """The reference of a record's line to an earlier one.
 
     Raises:
         HarnessError: if the line is not a record.

@@ -39,7 +39,7 @@ _encode_lines: Final = msgspec.json.Encoder().encode_lines
 
 
 class Earlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a request takes from an earlier one.
+    """The parts that a request takes from an earlier one.
 
     Args:
         position: of the earlier request.
@@ -73,7 +73,7 @@ class ReferringLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def difference(base: ModelRequest, request: ModelRequest) -> tuple[dict[str, Any], ModelRequest]:
-    """What `request` takes from `base`, as fields of `Earlier`, and what is left of it."""
+    """The parts of `base` in `request`, as fields of `Earlier`, and the rest of `request`."""
     same: dict[str, Any] = {}
     left: dict[str, Any] = {}
     segments = list(_segments(base.messages, request.messages))

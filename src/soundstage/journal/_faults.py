@@ -1,4 +1,4 @@
-"""What a journal could not read back, found slowly and named with its place."""
+"""Finds what a journal could not read back, slowly, and names it with its place."""
 
 from __future__ import annotations
 

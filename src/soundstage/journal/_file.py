@@ -150,7 +150,7 @@ class JournalFile:
         return records
 
     def take_records(self) -> list[Record]:
-        """What the file held when it was opened, once; nobody else keeps them alive."""
+        """The records that the file held when it was opened, once; nobody else keeps them alive."""
         records, self.records = self.records, []
         return records
 

@@ -114,7 +114,7 @@ class Checks(dict[type, Callable[[Any], "bool | Event"]]):
 
 
 def settled(event: Event, found: Any) -> Event:
-    """What a quick check said, brought to an end: the event to keep.
+    """Bring a quick check to its end: the event to keep.
 
     Raises:
         TypeError: if it could not be read back.

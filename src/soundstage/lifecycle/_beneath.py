@@ -26,7 +26,7 @@ _FILE: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe opens at o
 
 
 def read_beneath(root: Path, path: PurePath | str) -> bytes:
-    """What is in a regular file below `root`.
+    """The content of a regular file below `root`.
 
     Args:
         root: a folder; links on the way to it count.

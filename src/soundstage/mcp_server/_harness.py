@@ -135,7 +135,7 @@ class Harness:
         await asyncio.to_thread(self.remove_projects)
 
     async def left(self) -> dict[str, list[str]]:
-        """What is there of projects of this client, sessions and volumes, by name."""
+        """The projects of this client, its sessions and volumes that are there, by name."""
         projects = await asyncio.to_thread(lambda: [str(path) for path in self.gone if path.exists()])
         return {
             "projects": projects,

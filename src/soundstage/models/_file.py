@@ -52,7 +52,7 @@ def read_source_file(path: Path, report: SourceReport, *, others: Sequence[str] 
 
 
 def parse_file(path: Path | str) -> ParsedScript:
-    """What a YAML or JSON file says."""
+    """The rules of a YAML or JSON file."""
     report = SourceReport(shown(Path(path)))
     node = read_source_file(Path(path), report, others=(".py",))
     return _parse(node, report) if node is not None else ParsedScript(problems=tuple(report.problems))

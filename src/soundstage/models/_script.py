@@ -335,7 +335,7 @@ class Script:
         return shadowed(self.ordered())
 
     def problems(self) -> list[Problem]:
-        """What is wrong with a script that can be used all the same.
+        """List the faults of a script that can be used all the same.
 
         Rules that can never fire; and, as warnings, rules whose text is a part of another's, like `go` of `good bye`.
         """

@@ -35,7 +35,7 @@ _NO_CONTEXT: Final = Context()
 
 
 class Served(NamedTuple):
-    """What serves a request.
+    """The reply that serves a request.
 
     Args:
         rule: the rule that does, if one does.

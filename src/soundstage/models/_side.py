@@ -1,4 +1,4 @@
-"""What a side request gets that no rule is for: `ok`, or the simplest JSON that it allows. Pure.
+"""The answer to a side request that no rule is for: `ok`, or the simplest JSON that it allows. Pure.
 
 Clients that ask a model beside the agent's steps (to route, to check for loops) demand JSON of a schema, and ask again
 and again if they get something else. Where the schema leaves the choice, the answer says the least: the first of an

@@ -115,7 +115,7 @@ def pytest_fixture_setup(
 def _stand_in(
     item: pytest.Function, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Callable[..., Any]:
-    """What pytest calls in the place of a fixture's function; it refuses what cannot be served."""
+    """The function that pytest calls in the place of a fixture's; it refuses what cannot be served."""
     function, name = fixturedef.func, fixturedef.argname
     if not _is_asynchronous(function):
         later = [each for each in fixturedef.argnames if isinstance(request.getfixturevalue(each), _Later)]

@@ -138,7 +138,7 @@ def _slow(reply: Reply) -> str:
 
 
 def _outcome(error: BaseException, cause: str) -> str:
-    """What the test came to because of that: all that an assertion says, else one line."""
+    """The end that the test came to because of that: all that an assertion says, else one line."""
     if isinstance(error, SoundstageError):
         told = error.summary.partition(cause)[2].strip("; ") or error.summary
         told += f", expected {error.expected}" if error.expected and "\n" not in error.expected else ""

@@ -1,4 +1,4 @@
-"""What the mark of a test says."""
+"""The options in the mark of a test."""
 
 from __future__ import annotations
 

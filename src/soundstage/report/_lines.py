@@ -22,7 +22,7 @@ _SAID, _BY = 115, 80  # characters of an answer, and of the rule that gave it
 
 
 def line(event: Event) -> str:
-    """What `event` says, in one line; of an answer of a model also which rule gave it."""
+    """The words of `event`, in one line; of an answer of a model also which rule gave it."""
     served_by = _served_by(event)
     if not served_by:
         return one_line(str(event))

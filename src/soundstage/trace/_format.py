@@ -166,7 +166,7 @@ def _written(
 
 
 def _look(lines: Sequence[_Line]) -> tuple[str, ...]:
-    """What makes two entries look alike: all but positions, tokens and seconds."""
+    """The key by which two entries look alike: all but positions, tokens and seconds."""
     return tuple(_POSITION.sub("@", line.text) for line in lines if not _COUNTED.match(line.text))
 
 

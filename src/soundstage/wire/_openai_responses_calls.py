@@ -46,7 +46,7 @@ _HEAD: Final = frozenset({"id", "type", "call_id", "status", "created_by", "call
 
 
 class Called(NamedTuple):
-    """What kind of item a call is, and how that names the tool."""
+    """The kind of item that a call is, and the name of its tool there."""
 
     kind: str
     name: str

@@ -154,7 +154,7 @@ def _entries(home: Path, path: PurePath) -> tuple[TranscriptEntry, ...]:
 
 
 def _read(home: Path, path: PurePath) -> bytes:
-    """What is in a file; nothing if it is not there, or is none."""
+    """The content of a file; nothing if it is not there, or is none."""
     with contextlib.suppress(OSError):
         return read_beneath(home, path)
     return b""

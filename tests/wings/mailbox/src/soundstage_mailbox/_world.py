@@ -122,7 +122,7 @@ class Mailbox(Daemon):
 
 
 class _Handler:
-    """What aiosmtpd calls. https://aiosmtpd.aio-libs.org/en/stable/handlers.html"""
+    """The handler that aiosmtpd calls. https://aiosmtpd.aio-libs.org/en/stable/handlers.html"""
 
     def __init__(self, journal: Journal, name: str, refuses: frozenset[str]) -> None:
         self._journal = journal
