@@ -33,7 +33,7 @@ from soundstage.errors import (
 from soundstage.journal import DaemonChanged, Journal, MessageReceived, MessageSent, Noted
 from soundstage.messages import ModelRequest, user
 from soundstage.models import JournaledModel, Script, ScriptedModel, complete
-from soundstage.testing import check_world
+from soundstage.testing import verify_world
 
 
 class OnVirtual:
@@ -534,5 +534,5 @@ async def says(discord):
 
 
 def test_both_worlds_keep_what_every_world_guarantees():
-    run(check_world(VirtualDiscordGateway, writes))
-    asyncio.run(check_world(Discord, says))
+    run(verify_world(VirtualDiscordGateway, writes))
+    asyncio.run(verify_world(Discord, says))

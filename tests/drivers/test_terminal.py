@@ -23,7 +23,7 @@ from soundstage.errors import (
     WaitTimeout,
 )
 from soundstage.journal import Journal, MessageReceived, Noted, ProcessExited, ProcessStarted, ScreenChanged
-from soundstage.testing import check_world
+from soundstage.testing import verify_world
 from soundstage.worlds import Screen, Style, styled
 
 WITHIN = 20  # what a busy machine may need
@@ -412,4 +412,4 @@ def test_a_terminal_keeps_what_every_world_guarantees() -> None:
 
     none = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
     make = lambda journal: Terminal(["cat"], journal, environment=none)  # noqa: E731
-    asyncio.run(check_world(make, use))
+    asyncio.run(verify_world(make, use))

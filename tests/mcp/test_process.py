@@ -14,7 +14,7 @@ from soundstage.drivers import isolation_problem
 from soundstage.errors import AppError, EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import EgressTried, Journal, MessageSent, ProcessExited, ProcessStarted
 from soundstage.mcp import McpProbed, McpProcess, McpStopped, RpcError, start_mcp_server
-from soundstage.testing import check_daemon
+from soundstage.testing import verify_daemon
 
 SDK_SERVER = """
 import os, sys
@@ -228,7 +228,7 @@ def test_before_the_start_nothing_can_be_asked():
 
 def test_it_keeps_what_daemons_guarantee():
     entry = config("import sys; sys.stdin.read()")
-    asyncio.run(check_daemon(lambda journal: McpProcess(entry, journal)))
+    asyncio.run(verify_daemon(lambda journal: McpProcess(entry, journal)))
 
 
 def test_programs_that_are_no_servers_are_driven_without_loading_what_servers_need():

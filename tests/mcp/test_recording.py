@@ -21,7 +21,7 @@ from soundstage.mcp import (
     RecordingMcpServer,
     ReplayMcpServer,
 )
-from soundstage.testing import check_world
+from soundstage.testing import verify_world
 
 SDK_SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -311,4 +311,4 @@ def test_a_replay_keeps_what_worlds_guarantee(connect):
         async with connect(server) as (client, _):
             await client.call_tool("bump", {"by": 1})
 
-    asyncio.run(check_world(lambda journal: ReplayMcpServer(journal, McpTape(TAPE)), use))
+    asyncio.run(verify_world(lambda journal: ReplayMcpServer(journal, McpTape(TAPE)), use))

@@ -23,7 +23,7 @@ from soundstage.mcp import (
     McpToolReturned,
     ToolAnswer,
 )
-from soundstage.testing import check_world
+from soundstage.testing import verify_world
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 
@@ -398,4 +398,4 @@ def test_a_world_of_tools_keeps_what_worlds_guarantee(connect):
         async with connect(server) as (client, _):
             await client.call_tool("ping")
 
-    asyncio.run(check_world(McpServer, use))
+    asyncio.run(verify_world(McpServer, use))

@@ -21,7 +21,7 @@ from soundstage.mcp import (
     split_claude_tool,
 )
 from soundstage.models import CallSpec, Script, ScriptedModel
-from soundstage.testing import check_daemon
+from soundstage.testing import verify_daemon
 from soundstage.wire import ModelServer
 from soundstage.worlds import Workspace
 
@@ -103,7 +103,7 @@ def test_stubs_are_set_changed_called_and_cleared(connect):
 
 
 def test_a_registry_keeps_what_daemons_guarantee():
-    asyncio.run(check_daemon(McpStubs))
+    asyncio.run(verify_daemon(McpStubs))
 
 
 PLUGIN = {

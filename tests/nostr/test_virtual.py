@@ -16,7 +16,7 @@ from soundstage.nostr import (
     SubscriptionRefused,
     VirtualNostrRelay,
 )
-from soundstage.testing import check_world
+from soundstage.testing import verify_world
 
 
 async def started(**options):
@@ -195,8 +195,8 @@ async def use(relay):
 
 
 def test_both_relays_keep_what_every_world_guarantees():
-    run(check_world(VirtualNostrRelay, use))
-    asyncio.run(check_world(NostrRelay, use))
+    run(verify_world(VirtualNostrRelay, use))
+    asyncio.run(verify_world(NostrRelay, use))
 
 
 def test_the_trace_tells_what_happened_in_words():

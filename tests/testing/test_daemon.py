@@ -22,7 +22,7 @@ from soundstage.errors import ExpectationError
 from soundstage.journal import DaemonChanged, MessageReceived, Noted
 from soundstage.lifecycle import Daemon, Status, TaskDaemon
 from soundstage.models import Script, ScriptedModel
-from soundstage.testing import check_daemon, check_world
+from soundstage.testing import verify_daemon, verify_world
 from soundstage.testing._daemon import DAEMON_GUARANTEES
 from soundstage.testing._world import WORLD_GUARANTEES
 from soundstage.wire import ModelServer
@@ -54,12 +54,12 @@ def app(journal):
     ],
 )
 def test_our_daemons_pass(make):
-    run(check_daemon(make))
+    run(verify_daemon(make))
 
 
 def test_daemons_on_the_machines_time_pass():
-    asyncio.run(check_daemon(Workspace))
-    asyncio.run(check_daemon(lambda journal: ModelServer(ScriptedModel(Script()), journal)))
+    asyncio.run(verify_daemon(Workspace))
+    asyncio.run(verify_daemon(lambda journal: ModelServer(ScriptedModel(Script()), journal)))
 
 
 class Part(Daemon):
@@ -162,9 +162,9 @@ BEGINS, LIVES, ONCE, HARMLESS, NOTHING_LEFT, APART, ANY_TASK = (
     ],
 )
 def test_each_way_in_which_a_daemon_can_be_wrong_is_named(make, promise):
-    run(check_daemon(Part))
+    run(verify_daemon(Part))
     with pytest.raises(ExpectationError, match="this daemon does not keep a guarantee") as caught:
-        run(check_daemon(make))
+        run(verify_daemon(make))
     assert caught.value.summary.endswith(promise)
 
 
@@ -176,7 +176,7 @@ def test_a_daemon_that_is_stopped_twice_must_not_tell_it_twice():
             await super().stop()
 
     with pytest.raises(ExpectationError) as caught:
-        run(check_daemon(TellsTwice))
+        run(verify_daemon(TellsTwice))
     assert caught.value.summary.endswith(HARMLESS)
 
 
@@ -196,7 +196,7 @@ def test_daemons_that_share_a_status_are_named():
             return Status.RUNNING if own is Status.STOPPED and self.running else own
 
     with pytest.raises(ExpectationError) as caught:
-        run(check_daemon(Apart))
+        run(verify_daemon(Apart))
     assert caught.value.summary.endswith(APART)
 
 
@@ -204,8 +204,8 @@ def test_daemons_that_share_a_status_are_named():
 
 
 def test_our_worlds_pass():
-    run(check_world(Console, lambda console: console.send("hello")))
-    run(check_world(Console, writes))
+    run(verify_world(Console, lambda console: console.send("hello")))
+    run(verify_world(Console, writes))
 
 
 def test_a_world_on_the_machines_time_passes():
@@ -213,7 +213,7 @@ def test_a_world_on_the_machines_time_passes():
         (workspace.root / "a.txt").write_text("hello")
         workspace.record_changes()
 
-    asyncio.run(check_world(Workspace, change))
+    asyncio.run(verify_world(Workspace, change))
 
 
 async def writes(console):
@@ -278,9 +278,9 @@ TELLS, CAUSES, IN_ORDER, TWO = (guarantee.promise for guarantee in WORLD_GUARANT
     ],
 )
 def test_each_way_in_which_a_world_can_be_wrong_is_named(make, promise):
-    run(check_world(Bell, Bell.ring))
+    run(verify_world(Bell, Bell.ring))
     with pytest.raises(ExpectationError, match="this world does not keep a guarantee") as caught:
-        run(check_world(make, make.ring))
+        run(verify_world(make, make.ring))
     assert caught.value.summary.endswith(promise)
 
 
@@ -289,7 +289,7 @@ def test_a_world_is_held_to_what_every_daemon_guarantees():
         ring = Bell.ring
 
     with pytest.raises(ExpectationError, match="this world") as caught:
-        run(check_world(Late, Late.ring))
+        run(verify_world(Late, Late.ring))
     assert caught.value.summary.endswith(LIVES)
 
 
@@ -298,7 +298,7 @@ def test_a_use_that_fails_is_told():
         raise RuntimeError("the use is broken")
 
     with pytest.raises(ExpectationError) as caught:
-        run(check_world(Bell, breaks))
+        run(verify_world(Bell, breaks))
     assert "the use is broken" in caught.value.seen
 
 
@@ -308,4 +308,4 @@ def test_what_a_world_has_on_record_may_have_causes():
             asked = self.journal.append(MessageReceived(text="?"), source=self.name)
             self.journal.append(Noted(text="!"), source=self.name, cause=asked)
 
-    run(check_world(Answers, Answers.ring))
+    run(verify_world(Answers, Answers.ring))

@@ -21,7 +21,7 @@ from soundstage.agents import (
 )
 from soundstage.clock import run
 from soundstage.errors import ExpectationError
-from soundstage.testing import check_shatter_policy, check_window_policy
+from soundstage.testing import verify_shatter_policy, verify_window_policy
 from soundstage.testing._windowing import SHATTER_GUARANTEES, WINDOW_GUARANTEES
 
 
@@ -39,7 +39,7 @@ from soundstage.testing._windowing import SHATTER_GUARANTEES, WINDOW_GUARANTEES
     ],
 )
 def test_our_window_policies_pass(make):
-    run(check_window_policy(make))
+    run(verify_window_policy(make))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_our_window_policies_pass(make):
     ],
 )
 def test_our_shatter_policies_pass(make, limit):
-    run(check_shatter_policy(make, max=limit))
+    run(verify_shatter_policy(make, max=limit))
 
 
 class Window:
@@ -112,16 +112,16 @@ NUMBER, ANSWER, MEMORY, _ = (guarantee.promise for guarantee in WINDOW_GUARANTEE
     ],
 )
 def test_each_way_in_which_a_window_policy_can_be_wrong_is_named(make, promise):
-    run(check_window_policy(Window))
+    run(verify_window_policy(Window))
     with pytest.raises(ExpectationError, match="this window policy does not keep a guarantee") as caught:
-        run(check_window_policy(make))
+        run(verify_window_policy(make))
     assert caught.value.summary.endswith(promise)
 
 
 def test_a_policy_under_which_text_gets_lost_is_named(monkeypatch):
     monkeypatch.setattr("soundstage.testing._windowing.StreamBuffer", Forgetful)
     with pytest.raises(ExpectationError, match="loses and adds no text"):
-        run(check_window_policy(Window))
+        run(verify_window_policy(Window))
 
 
 class Forgetful:
@@ -190,7 +190,7 @@ PIECES, JOINED, REPEATABLE, LIMIT = (guarantee.promise for guarantee in SHATTER_
     ],
 )
 def test_each_way_in_which_a_shatter_policy_can_be_wrong_is_named(make, limit, promise):
-    run(check_shatter_policy(Halves))
+    run(verify_shatter_policy(Halves))
     with pytest.raises(ExpectationError, match="this shatter policy does not keep a guarantee") as caught:
-        run(check_shatter_policy(make, max=limit))
+        run(verify_shatter_policy(make, max=limit))
     assert caught.value.summary.endswith(promise)

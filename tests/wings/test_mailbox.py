@@ -32,7 +32,7 @@ import pytest
 from soundstage import HostBuilder
 from soundstage.clock import SystemClock, run
 from soundstage.errors import WaitTimeout
-from soundstage.testing import check_world
+from soundstage.testing import verify_world
 from soundstage_mailbox import Mailbox, MailReceived
 
 
@@ -75,7 +75,7 @@ def test_it_keeps_what_every_world_keeps():
     async def use(box):
         await asyncio.to_thread(send, box.port, "ann@example.org")
 
-    run(check_world(Mailbox, use), clock=SystemClock())
+    run(verify_world(Mailbox, use), clock=SystemClock())
 """
 TYPED = """
 from soundstage import HostBuilder

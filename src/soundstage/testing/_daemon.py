@@ -17,8 +17,8 @@ from soundstage.testing._guarantee import Guarantee, NotKept, keep_all, same
 MakeDaemon = Callable[[Journal], Daemon]
 
 
-async def check_daemon(make: MakeDaemon) -> None:
-    """Check that a daemon keeps what supervisors and hosts rely on.
+async def verify_daemon(make: MakeDaemon) -> None:
+    """Verify that a daemon keeps what supervisors and hosts rely on.
 
     Args:
         make: makes a new daemon on a journal each time it is called.
@@ -29,7 +29,7 @@ async def check_daemon(make: MakeDaemon) -> None:
     Example:
         >>> from soundstage.clock import run
         >>> from soundstage.worlds import Console
-        >>> run(check_daemon(Console))
+        >>> run(verify_daemon(Console))
     """
     await keep_all("daemon", DAEMON_GUARANTEES, make)
 

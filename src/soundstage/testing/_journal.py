@@ -17,8 +17,8 @@ THREADS: Final = 4
 EACH: Final = 25
 
 
-async def check_journal(make_journal: MakeJournal) -> None:
-    """Check that a journal keeps what the rest of Soundstage relies on.
+async def verify_journal(make_journal: MakeJournal) -> None:
+    """Verify that a journal keeps what the rest of Soundstage relies on.
 
     Args:
         make_journal: makes a new, empty journal each time it is called.
@@ -28,7 +28,7 @@ async def check_journal(make_journal: MakeJournal) -> None:
 
     Example:
         >>> from soundstage.clock import run
-        >>> run(check_journal(Journal))
+        >>> run(verify_journal(Journal))
     """
     await keep_all("journal", GUARANTEES, make_journal)
 

@@ -29,8 +29,8 @@ class _Subject(NamedTuple):
     request: ModelRequest
 
 
-async def check_model(make_model: MakeModel, request: ModelRequest, *, repeatable: bool = True) -> None:
-    """Check that a model keeps what the rest of Soundstage relies on.
+async def verify_model(make_model: MakeModel, request: ModelRequest, *, repeatable: bool = True) -> None:
+    """Verify that a model keeps what the rest of Soundstage relies on.
 
     Args:
         make_model: makes a new model each time it is called.
@@ -47,7 +47,7 @@ async def check_model(make_model: MakeModel, request: ModelRequest, *, repeatabl
         >>> script = Script()
         >>> _ = script.on(user="hello").reply("hi")
         >>> request = ModelRequest(model="m", messages=(user("hello"),))
-        >>> run(check_model(lambda: ScriptedModel(script), request))
+        >>> run(verify_model(lambda: ScriptedModel(script), request))
     """
     guarantees = GUARANTEES if repeatable else GUARANTEES[:-1]
     await keep_all("model", guarantees, _Subject(make_model, request))

@@ -32,8 +32,8 @@ STREAMS: Final[tuple[tuple[str, ...], ...]] = (
 TEXTS: Final = ("", " ", "\n\n", "a", *("".join(stream) for stream in STREAMS))
 
 
-async def check_window_policy(make: MakeWindowPolicy) -> None:
-    """Check that a window policy keeps what the windowing daemon relies on.
+async def verify_window_policy(make: MakeWindowPolicy) -> None:
+    """Verify that a window policy keeps what the windowing daemon relies on.
 
     Args:
         make: makes a new policy each time it is called.
@@ -44,7 +44,7 @@ async def check_window_policy(make: MakeWindowPolicy) -> None:
     Example:
         >>> from soundstage.agents import SentenceWindow
         >>> from soundstage.clock import run
-        >>> run(check_window_policy(SentenceWindow))
+        >>> run(verify_window_policy(SentenceWindow))
     """
     await keep_all("window policy", WINDOW_GUARANTEES, make)
 
@@ -54,8 +54,8 @@ class _Shatter(NamedTuple):
     max: int | None
 
 
-async def check_shatter_policy(make: MakeShatterPolicy, *, max: int | None = None) -> None:  # noqa: A002
-    """Check that a shatter policy keeps what drafts and windowing rely on.
+async def verify_shatter_policy(make: MakeShatterPolicy, *, max: int | None = None) -> None:  # noqa: A002
+    """Verify that a shatter policy keeps what drafts and windowing rely on.
 
     Args:
         make: makes a new policy each time it is called.
@@ -67,7 +67,7 @@ async def check_shatter_policy(make: MakeShatterPolicy, *, max: int | None = Non
     Example:
         >>> from soundstage.agents import LengthShatter
         >>> from soundstage.clock import run
-        >>> run(check_shatter_policy(lambda: LengthShatter(100), max=100))
+        >>> run(verify_shatter_policy(lambda: LengthShatter(100), max=100))
     """
     guarantees = SHATTER_GUARANTEES if max is not None else SHATTER_GUARANTEES[:-1]
     await keep_all("shatter policy", guarantees, _Shatter(make, max))

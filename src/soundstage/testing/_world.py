@@ -18,8 +18,8 @@ class _World(NamedTuple):
     use: Callable[[Any], Awaitable[object]]
 
 
-async def check_world(make_world: Callable[[Journal], W], use: Callable[[W], Awaitable[object]]) -> None:
-    """Check that a world keeps what hosts, traces and tests rely on.
+async def verify_world(make_world: Callable[[Journal], W], use: Callable[[W], Awaitable[object]]) -> None:
+    """Verify that a world keeps what hosts, traces and tests rely on.
 
     Args:
         make_world: makes a new world on a journal each time it is called.
@@ -32,7 +32,7 @@ async def check_world(make_world: Callable[[Journal], W], use: Callable[[W], Awa
     Example:
         >>> from soundstage.clock import run
         >>> from soundstage.worlds import Console
-        >>> run(check_world(Console, lambda console: console.send("hello")))
+        >>> run(verify_world(Console, lambda console: console.send("hello")))
     """
     make: MakeDaemon = make_world
     await keep_all("world", DAEMON_GUARANTEES, make)

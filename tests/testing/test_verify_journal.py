@@ -12,18 +12,18 @@ from soundstage import testing
 from soundstage.clock import SystemClock, run
 from soundstage.errors import ExpectationError
 from soundstage.journal import Journal, Noted
-from soundstage.testing import check_journal
+from soundstage.testing import verify_journal
 from soundstage.testing._journal import GUARANTEES
 
 
 def test_the_journal_in_memory_passes_on_virtual_time_and_on_the_machines():
-    run(check_journal(Journal))
-    run(check_journal(Journal), clock=SystemClock())
+    run(verify_journal(Journal))
+    run(verify_journal(Journal), clock=SystemClock())
 
 
 def test_the_journal_in_a_file_passes(tmp_path):
     names = itertools.count()
-    run(check_journal(lambda: Journal(tmp_path / f"{next(names)}.jsonl")))
+    run(verify_journal(lambda: Journal(tmp_path / f"{next(names)}.jsonl")))
 
 
 class FromZero(Journal):
@@ -115,7 +115,7 @@ class Open(Journal):
 )
 def test_each_way_to_be_wrong_is_named(broken, promise):
     with pytest.raises(ExpectationError) as caught:
-        run(check_journal(broken))
+        run(verify_journal(broken))
     assert caught.value.summary.startswith(f"this journal does not keep a guarantee: {promise}")
     assert caught.value.expected
     assert caught.value.seen

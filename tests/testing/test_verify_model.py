@@ -23,7 +23,7 @@ from soundstage.messages import (
     user,
 )
 from soundstage.models import BlockSpec, CallSpec, JournaledModel, Reply, Script, ScriptedModel
-from soundstage.testing import check_model
+from soundstage.testing import verify_model
 from soundstage.testing._model import GUARANTEES
 
 REQUEST = ModelRequest(model="m", messages=(user("hello"),), stream=True, settings={"a": 1})
@@ -44,8 +44,8 @@ def scripted():
 
 
 def test_the_scripted_model_passes_alone_and_journaled():
-    run(check_model(scripted, REQUEST))
-    run(check_model(lambda: JournaledModel(scripted(), Journal()), REQUEST))
+    run(verify_model(scripted, REQUEST))
+    run(verify_model(lambda: JournaledModel(scripted(), Journal()), REQUEST))
 
 
 class Says:
@@ -64,7 +64,7 @@ TEXT, END = TextChunk(index=0, text="hi"), FinishChunk()
 
 def test_a_plain_model_passes_on_the_machines_time():
     chunks = (StartChunk(), TEXT, GarbledChunk(data=b"x"), TextChunk(index=1, text="a"), END)
-    run(check_model(lambda: Says(*chunks), REQUEST), clock=SystemClock())
+    run(verify_model(lambda: Says(*chunks), REQUEST), clock=SystemClock())
 
 
 class Meddles(Says):
@@ -136,7 +136,7 @@ def call(index, **fields):
 )
 def test_each_way_to_be_wrong_is_named(make, promise):
     with pytest.raises(ExpectationError) as caught:
-        run(check_model(make, REQUEST))
+        run(verify_model(make, REQUEST))
     assert caught.value.summary.startswith(f"this model does not keep a guarantee: {promise}")
     assert caught.value.seen
 
@@ -148,7 +148,7 @@ def test_every_guarantee_has_a_broken_model_above():
 
 
 def test_a_model_that_never_says_the_same_again_may_say_so():
-    run(check_model(Once, REQUEST, repeatable=False))
+    run(verify_model(Once, REQUEST, repeatable=False))
 
 
 def test_a_model_that_hangs_is_named_too():
@@ -158,7 +158,7 @@ def test_a_model_that_hangs_is_named_too():
             yield END
 
     with pytest.raises(ExpectationError, match="ends with one FinishChunk") as caught:
-        run(check_model(Hangs, REQUEST))
+        run(verify_model(Hangs, REQUEST))
     assert "TimeoutError" in caught.value.seen
     assert isinstance(caught.value.__cause__, TimeoutError)
 
@@ -182,4 +182,4 @@ def test_a_stream_without_aclose_is_fine():
         def stream(self, request):
             return Plain().stream(request)
 
-    run(check_model(Each, REQUEST))
+    run(verify_model(Each, REQUEST))
