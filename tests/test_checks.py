@@ -48,6 +48,53 @@ def test_every_expectation_and_every_assertion_has_its_check():
     assert without == []
 
 
+def public_functions():
+    """Every function that a public module exports, and every public method of an exported class, with its name."""
+    for info in pkgutil.walk_packages(soundstage.__path__, "soundstage."):
+        if info.name.startswith(LEFT_OUT) or any(part.startswith("_") for part in info.name.split(".")):
+            continue
+        module = importlib.import_module(info.name)
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if inspect.isfunction(thing):
+                yield f"{info.name}.{name}", thing
+            if inspect.isclass(thing) and thing.__module__.startswith("soundstage."):
+                for member in dir(thing):
+                    if inspect.isfunction(method := getattr(thing, member)):
+                        yield f"{info.name}.{name}.{member}", method
+
+
+def returned_type(function):
+    """The name of the type that a function returns, as its annotation says."""
+    kind = function.__annotations__.get("return")
+    return getattr(kind, "__name__", str(kind)).rpartition(".")[2]
+
+
+def test_every_public_check_returns_a_finding_and_nothing_else_is_called_a_check():
+    checks = {
+        place: returned_type(function)
+        for place, function in public_functions()
+        if (name := place.rpartition(".")[2]) == "check" or name.startswith("check_")
+    }
+    assert len(checks) > 25
+    assert {place: kind for place, kind in checks.items() if kind != "Finding"} == {}
+
+
+def test_a_suite_for_implementers_is_called_verify_and_nothing_else_is():
+    suites = {place: function for place, function in public_functions() if ".verify_" in place}
+    assert {place.rpartition(".")[2] for place in suites} >= {
+        "verify_daemon",
+        "verify_journal",
+        "verify_model",
+        "verify_world",
+    }
+    for place, function in suites.items():
+        first = next(iter(inspect.signature(function).parameters))
+        assert first.startswith("make"), f"{place} takes a function that makes the part"
+        assert returned_type(function) == "None", f"{place} raises what does not hold, and returns nothing"
+        assert inspect.iscoroutinefunction(function), place
+
+
 def test_a_check_of_a_world_says_what_was_found_or_missed_and_raises_nothing():
     async def app(world):
         while (line := await world.console.read_line()) is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from soundstage.models import check_script, load_script
+from soundstage.models import load_script, script_problems
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -62,7 +62,7 @@ def test_the_example_of_the_readme_has_at_most_15_lines():
 def test_a_script_of_the_documents_can_be_loaded_and_has_no_problems(tmp_path, code):
     path = tmp_path / "script.yaml"
     path.write_text(code)
-    assert check_script(path) == []
+    assert script_problems(path) == []
     assert load_script(path).rules
 
 

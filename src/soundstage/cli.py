@@ -124,7 +124,7 @@ def check(script: ScriptFile) -> None:
 
 def _checker_of(script: Path) -> Callable[[Path], Sequence[Problem]]:
     """Who checks a file: a wing, if it has one of its top-level keys and no rules of a model."""
-    from soundstage.models import SourceReport, check_script, read_source_file
+    from soundstage.models import SourceReport, read_source_file, script_problems
 
     node = read_source_file(script, SourceReport(str(script)))
     keys = set() if node is None or "rules" in node.fields else set(node.fields)
@@ -132,7 +132,7 @@ def _checker_of(script: Path) -> Callable[[Path], Sequence[Problem]]:
         for key in keys & set(wing.scripts):
             checker: Callable[[Path], Sequence[Problem]] = load_target(wing.scripts[key])
             return checker
-    return check_script
+    return script_problems
 
 
 @app.command()

@@ -73,7 +73,7 @@ _OURS: Final = (
         events=("soundstage.mcp._events",),
         fixtures=("soundstage.mcp._fixtures",),
         real_time=("mcp_server",),
-        scripts={"mcp": "soundstage.mcp:check_mcp_script"},
+        scripts={"mcp": "soundstage.mcp:mcp_script_problems"},
     ),
     Wing(
         name="nostr",

@@ -11,7 +11,7 @@ import pytest
 
 from soundstage.drivers import ClaudeCode
 from soundstage.errors import ExpectationError
-from soundstage.host import check_end
+from soundstage.host import require_clean_end
 from soundstage.journal import Journal
 from soundstage.models import Script, ScriptedModel
 from soundstage.wire import ModelServer
@@ -62,4 +62,4 @@ def test_a_plugin_whose_server_and_hook_want_out_is_reported_with_both_hosts_and
 
     asyncio.run(main())
     with pytest.raises(ExpectationError, match=r"203\.0\.113\.5:443, hook\.example\.org:53"):
-        check_end(journal, scripted)
+        require_clean_end(journal, scripted)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from soundstage.errors import ScriptError, ScriptLoadError
-from soundstage.mcp import check_mcp_script, load_mcp_script, mcp_script_schema
+from soundstage.mcp import load_mcp_script, mcp_script_problems, mcp_script_schema
 
 GOOD = """
 version: 1
@@ -59,7 +59,7 @@ def write(tmp_path):
 
 def test_a_file_has_servers_by_name_with_tools_resources_and_prompts(write, serve, connect):
     path = write(GOOD)
-    assert check_mcp_script(path) == []
+    assert mcp_script_problems(path) == []
 
     async def body(server):
         async with connect(server) as (client, _):
@@ -126,7 +126,7 @@ extra: 1
 
 
 def test_every_problem_has_its_line(write):
-    problems = check_mcp_script(write(BAD))
+    problems = mcp_script_problems(write(BAD))
     assert {(problem.line, problem.key) for problem in problems} >= {
         (4, "mcp.notes.toolz"),
         (6, "mcp.notes.tools[0].name"),
@@ -151,7 +151,7 @@ mcp:
           - when: {query: "/(/"}
             returns: x
 """
-    problems = check_mcp_script(write(text))
+    problems = mcp_script_problems(write(text))
     assert [(problem.line, problem.key) for problem in problems] == [
         (5, "mcp.notes.tools[0]"),
         (9, "mcp.notes.tools[1].rules[0].when"),
@@ -177,9 +177,9 @@ def test_files_that_are_no_script_are_refused(write, text, name, message):
 
 
 def test_a_file_that_is_missing_or_not_text_is_refused(tmp_path):
-    assert "cannot be read" in check_mcp_script(tmp_path / "missing.yaml")[0].message
+    assert "cannot be read" in mcp_script_problems(tmp_path / "missing.yaml")[0].message
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
-    assert "not UTF-8" in check_mcp_script(tmp_path / "binary.yaml")[0].message
+    assert "not UTF-8" in mcp_script_problems(tmp_path / "binary.yaml")[0].message
 
 
 def test_there_is_a_schema_for_editors():

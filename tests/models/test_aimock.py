@@ -9,7 +9,7 @@ import pytest
 from soundstage.clock import run, running_clock
 from soundstage.errors import ConnectionCut, ProviderError, ScriptLoadError
 from soundstage.messages import TextChunk, Thinking, ToolCall, Usage, assistant, call, tool, user
-from soundstage.models import CallSpec, Script, ScriptedModel, check_script
+from soundstage.models import CallSpec, Script, ScriptedModel, script_problems
 
 
 def script_of(*fixtures):
@@ -264,13 +264,13 @@ def test_files_are_recognised_and_problems_have_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     good = {"$comment": "x", "fixtures": [on({"userMessage": "a"}, metadata={"any": "thing"})]}
     (tmp_path / "good.json").write_text(json.dumps(good, indent=2))
-    assert check_script("good.json") == []
+    assert script_problems("good.json") == []
     assert Script.load("good.json").rules[0].where == "good.json:4"
     bad = {"fixtures": [on({}), on({"inputText": "a"})]}
     (tmp_path / "bad.json").write_text(json.dumps(bad, indent=1))
-    assert [problem.line for problem in check_script("bad.json")] == [11]
+    assert [problem.line for problem in script_problems("bad.json")] == [11]
     (tmp_path / "none.json").write_text('{"fixtures": []}')
-    assert [str(problem) for problem in check_script("none.json")] == [
+    assert [str(problem) for problem in script_problems("none.json")] == [
         "none.json:1: fixtures: there are no fixtures"
     ]
 

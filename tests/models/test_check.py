@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from soundstage.models import check_script
-from soundstage.models._check import check_source, describe, fits
+from soundstage.models import script_problems
+from soundstage.models._check import convert_source, describe, fits
 from soundstage.models._source import SourceReport, read_source, wrap_source
 
 
@@ -41,7 +41,7 @@ SIZE = "expected a whole number of at least 1 and less than 9"
 
 def result_of(text, **options):
     report = SourceReport("f")
-    found = check_source(Outer, read_source(text, report, form="yaml"), report, **options)
+    found = convert_source(Outer, read_source(text, report, form="yaml"), report, **options)
     return found, [str(problem) for problem in report.problems]
 
 
@@ -114,7 +114,7 @@ VALUES = st.recursive(
 @settings(deadline=None)
 def test_without_problems_the_data_can_always_be_converted(data):
     report = SourceReport("f")
-    found = check_source(Outer, wrap_source(data), report)
+    found = convert_source(Outer, wrap_source(data), report)
     if found is None:
         assert report.problems
     else:
@@ -149,6 +149,6 @@ def test_types_are_told_apart_and_named(kind, good, bad, words):
 def test_a_number_of_any_length_is_refused_in_one_line_and_never_a_traceback(tmp_path, place, digits):
     path = tmp_path / "script.yaml"
     path.write_text("version: 1\nrules:\n  - when: {user: hi}\n" + place.format("9" * digits) + "\n")
-    problems = [str(problem) for problem in check_script(path)]
+    problems = [str(problem) for problem in script_problems(path)]
     assert any("expected a" in problem and "number" in problem for problem in problems), problems
     assert max(map(len, problems)) < 400

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from soundstage.errors import ScriptLoadError
-from soundstage.models import ErrorSpec, Script, ScriptedModel, check_script, load_rules, load_script
+from soundstage.models import ErrorSpec, Script, ScriptedModel, load_rules, load_script, script_problems
 
 EXAMPLE = """\
 version: 1
@@ -41,7 +41,7 @@ def write(tmp_path, monkeypatch):
 
 
 def problems(path):
-    return [str(problem) for problem in check_script(path)]
+    return [str(problem) for problem in script_problems(path)]
 
 
 def test_the_example_does_what_it_says(write, ask):

@@ -121,7 +121,7 @@ def test_a_tool_that_the_provider_runs_is_nothing_to_ask_an_app_for(kind):
 
 
 def test_the_mistake_fails_the_run_though_the_app_swallows_the_error():
-    from soundstage.host._checks import check_end
+    from soundstage.host._checks import require_clean_end
 
     journal, scripted = Journal(), ScriptedModel(says(call("nothing")))
     model = JournaledModel(scripted, journal)
@@ -130,4 +130,4 @@ def test_the_mistake_fails_the_run_though_the_app_swallows_the_error():
         run(complete(model, request))
     assert [event.reason for event in journal.events(ModelFailed)] == ["script"]
     with pytest.raises(ScriptError, match=r"(?s)calls the tool .nothing., which this request does not offer"):
-        check_end(journal, scripted)
+        require_clean_end(journal, scripted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soundstage.errors import ScriptLoadError
-from soundstage.models import Script, check_script
+from soundstage.models import Script, script_problems
 
 
 def warned(*rules):
@@ -83,15 +83,15 @@ def test_a_warning_has_a_line_and_an_advice_and_does_not_refuse_the_script(tmp_p
         "  - {when: {user: go}, times: 1, reply: going}\n"
         "  - {when: {user: good bye}, reply: bye, name: farewell}\n"
     )
-    (problem,) = check_script(path)
+    (problem,) = script_problems(path)
     assert str(problem) == (
         f"{path}:3: warning: rule 1 ({path}:2) [user 'go'] may answer what rule 2 'farewell' ({path}:3) "
         "[user 'good bye'] is for: 'go' is a part of 'good bye', and rule 1 is asked first, because it stands first; "
         "write the whole word as /\\bgo\\b/, or give rule 2 the higher priority"
     )
-    Script.load(path).check()
+    Script.load(path).validate()
     path.write_text(
         "rules:\n  - {when: {user: go}, reply: going}\n  - {when: {user: good bye}, reply: bye}\n"
     )
     with pytest.raises(ScriptLoadError, match="can never fire"):
-        Script.load(path).check()
+        Script.load(path).validate()

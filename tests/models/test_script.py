@@ -199,7 +199,7 @@ def test_check_refuses_what_problems_only_names():
     ]
     assert [(it.rule.number, it.by.number) for it in script.shadowed()] == [(2, 1)]
     with pytest.raises(ScriptLoadError, match="rule 2 can never fire"):
-        script.check()
+        script.validate()
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_what_is_of_another_type_is_a_type_error_too(add):
 def test_a_bound_script_that_loads_an_unknown_name_keeps_what_it_had():
     script = Script()
     script.bind("the team", agents=["planner"])
-    script.check_names()
+    script.validate_names()
     rules = {
         "rules": [{"when": {"agent": "planner"}, "reply": "a"}, {"when": {"agent": "plan"}, "reply": "b"}]
     }

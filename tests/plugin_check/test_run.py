@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from soundstage.drivers.claude_code import TESTED_VERSION, bundled_cli
-from soundstage.plugin_check import PluginReport, check_plugin, report_text
+from soundstage.plugin_check import PluginReport, inspect_plugin, report_text
 from support.plugins import GREET, PYTHON, SERVER, Make, hooks, manifest, servers
 
 pytestmark = pytest.mark.skipif(
@@ -45,7 +45,7 @@ def nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def check(folder: Path, **options: Any) -> PluginReport:
     before = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-    report = asyncio.run(check_plugin(folder, **options))
+    report = asyncio.run(inspect_plugin(folder, **options))
     assert {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()} == before
     return report
 
@@ -396,7 +396,7 @@ def test_all_plugins_of_a_marketplace_are_tested(tmp_path: Path, make: Make) -> 
     market = {"name": "market", "owner": {"name": "me"}, "plugins": listed}
     (tmp_path / ".claude-plugin").mkdir()
     (tmp_path / ".claude-plugin/marketplace.json").write_text(json.dumps(market))
-    report = asyncio.run(check_plugin(tmp_path))
+    report = asyncio.run(inspect_plugin(tmp_path))
     assert report.name == "market"
     assert places(report) == [("front-matter", "two/commands/a.md", 1)]
 

@@ -195,7 +195,7 @@ SHOWN = {
     "test_unused": (
         "1 rule(s) of a strict script were never used",
         [">   def test_unused(script, model_server):", "rule 2 [user 'never']"],
-        ["???", "check_end"],
+        ["???", "require_clean_end"],
     ),
     "test_shadowed": (
         "AssertionError: assert 'Cold.' == 'Rain.'",

@@ -39,7 +39,7 @@ from soundstage.journal import (
 )
 from soundstage.messages import ModelRequest, call, user
 from soundstage.models import RecordingModel, ReplayModel, ScriptedModel, Tape, complete
-from soundstage.testing import check_snapshot
+from soundstage.testing import assert_snapshot
 from soundstage.trace import Trace, assert_agent_sequence, assert_tool_calls
 
 AGENT = {agent.slug: agent for agent in AGENTS}
@@ -96,7 +96,7 @@ def test_a_scripted_error_is_raised_on_the_first_call():
 def test_a_system_prompt_does_not_drift(agent):
     known = {"project_context": "A shop that sells tea.", "conventions": "Lines end before column 100."}
     prompt = PromptAssembler(**known).build(agent).text
-    check_snapshot(SNAPSHOTS / f"test_a_prompt_changes_only_on_purpose({agent.slug}).txt", prompt)
+    assert_snapshot(SNAPSHOTS / f"test_a_prompt_changes_only_on_purpose({agent.slug}).txt", prompt)
 
 
 @pytest.mark.parametrize("slug", ["code", "review"])

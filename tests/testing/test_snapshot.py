@@ -24,7 +24,7 @@ from soundstage.messages import (
     tool,
     user,
 )
-from soundstage.testing import check_snapshot, snapshot_text
+from soundstage.testing import assert_snapshot, snapshot_text
 
 REQUEST = ModelRequest(
     model="gpt-4o",
@@ -48,24 +48,24 @@ REQUEST = ModelRequest(
 def test_a_snapshot_is_created_and_updated_only_when_that_is_asked_for(tmp_path):
     path = tmp_path / "deep" / "one.txt"
     with pytest.raises(ExpectationError, match=r"no snapshot one\.txt yet") as missing:
-        check_snapshot(path, "first")
+        assert_snapshot(path, "first")
     assert "update=True" in missing.value.hint
     assert list(tmp_path.iterdir()) == []
-    assert check_snapshot(path, "first", update=True) == "created"
-    assert check_snapshot(path, "first") == check_snapshot(path, "first", update=True) == "same"
+    assert assert_snapshot(path, "first", update=True) == "created"
+    assert assert_snapshot(path, "first") == assert_snapshot(path, "first", update=True) == "same"
     with pytest.raises(ExpectationError):
-        check_snapshot(path, "second")
+        assert_snapshot(path, "second")
     assert path.read_text() == "first\n"
-    assert check_snapshot(path, "second", update=True) == "updated"
+    assert assert_snapshot(path, "second", update=True) == "updated"
     assert path.read_text() == "second\n"
     assert [file.name for file in path.parent.iterdir()] == ["one.txt"]
 
 
 def test_a_change_is_shown_as_a_difference_with_the_place_and_the_next_step(tmp_path):
     path = tmp_path / "p.txt"
-    check_snapshot(path, "one\ntwo\nthree\n", update=True)
+    assert_snapshot(path, "one\ntwo\nthree\n", update=True)
     with pytest.raises(ExpectationError) as caught:
-        check_snapshot(path, "one\n2\x1b[31m\nthree\n", how="pytest --again")
+        assert_snapshot(path, "one\n2\x1b[31m\nthree\n", how="pytest --again")
     assert "first in line 2" in caught.value.summary
     assert "-two\n+2\\x1b[31m\n three" in caught.value.seen
     assert caught.value.hint.endswith("pytest --again")
@@ -75,66 +75,66 @@ def test_a_change_is_shown_as_a_difference_with_the_place_and_the_next_step(tmp_
     ("stored", "now", "line"), [("a", "b", 1), ("a", "a\n", 2), ("a\nb", "a", 2), ("a\nb\n", "a\nb", 3)]
 )
 def test_the_first_line_that_differs_is_named(tmp_path, stored, now, line):
-    check_snapshot(tmp_path / "s", stored, update=True)
+    assert_snapshot(tmp_path / "s", stored, update=True)
     with pytest.raises(ExpectationError, match=f"first in line {line}\n"):
-        check_snapshot(tmp_path / "s", now)
+        assert_snapshot(tmp_path / "s", now)
 
 
 def test_a_very_long_difference_is_cut(tmp_path):
-    check_snapshot(tmp_path / "s", "\n".join(f"a{n}" for n in range(500)), update=True)
+    assert_snapshot(tmp_path / "s", "\n".join(f"a{n}" for n in range(500)), update=True)
     with pytest.raises(ExpectationError, match=r"\.\.\. \d+ more lines") as caught:
-        check_snapshot(tmp_path / "s", "\n".join(f"b{n}" for n in range(500)))
+        assert_snapshot(tmp_path / "s", "\n".join(f"b{n}" for n in range(500)))
     assert len(str(caught.value).splitlines()) < 140
 
 
 @given(st.text())
 def test_a_text_comes_back_as_it_was_and_any_other_text_is_a_change(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("snap") / "s.txt"
-    check_snapshot(path, text, update=True)
-    assert check_snapshot(path, text) == "same"
+    assert_snapshot(path, text, update=True)
+    assert assert_snapshot(path, text) == "same"
     with pytest.raises(ExpectationError):
-        check_snapshot(path, f"{text}!")
+        assert_snapshot(path, f"{text}!")
     with pytest.raises(ExpectationError):
-        check_snapshot(path, f"{text}\n")
+        assert_snapshot(path, f"{text}\n")
 
 
 def test_half_a_surrogate_pair_can_be_stored(tmp_path):
-    check_snapshot(tmp_path / "s", "a\ud800b", update=True)
-    assert check_snapshot(tmp_path / "s", "a\ud800b") == "same"
+    assert_snapshot(tmp_path / "s", "a\ud800b", update=True)
+    assert assert_snapshot(tmp_path / "s", "a\ud800b") == "same"
 
 
 def test_a_checkout_with_other_ends_of_lines_is_no_change(tmp_path):
     (tmp_path / "s").write_bytes(b"one\r\ntwo\r\n")
-    assert check_snapshot(tmp_path / "s", "one\ntwo") == "same"
+    assert assert_snapshot(tmp_path / "s", "one\ntwo") == "same"
 
 
 def test_a_file_that_cannot_be_read_or_written_is_a_problem_of_the_machine(tmp_path):
     (tmp_path / "s").write_bytes(b"\xff\xfe")
     with pytest.raises(EnvironmentProblem, match="cannot be read"):
-        check_snapshot(tmp_path / "s", "x")
+        assert_snapshot(tmp_path / "s", "x")
     with pytest.raises(EnvironmentProblem, match="cannot be read"):
-        check_snapshot(tmp_path, "x", update=True)
+        assert_snapshot(tmp_path, "x", update=True)
     with pytest.raises(EnvironmentProblem, match="cannot be"):
-        check_snapshot(tmp_path / "s" / "below", "x", update=True)
+        assert_snapshot(tmp_path / "s" / "below", "x", update=True)
 
 
 def test_a_secret_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setenv("MY_API_KEY", "correct-horse-battery")
     with pytest.raises(ScriptError, match="would hold a secret") as caught:
-        check_snapshot(tmp_path / "s", "the key is correct-horse-battery", update=True)
+        assert_snapshot(tmp_path / "s", "the key is correct-horse-battery", update=True)
     assert "correct-horse" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
     replace = {"correct-horse-battery": "<key>"}
-    check_snapshot(tmp_path / "s", "the key is correct-horse-battery", update=True, replace=replace)
+    assert_snapshot(tmp_path / "s", "the key is correct-horse-battery", update=True, replace=replace)
     with pytest.raises(ExpectationError) as changed:
-        check_snapshot(tmp_path / "s", "the key is correct-horse-battery")
+        assert_snapshot(tmp_path / "s", "the key is correct-horse-battery")
     assert "correct-horse" not in str(changed.value)
 
 
 def test_writers_at_the_same_time_leave_a_whole_file(tmp_path):
     texts = [letter * 200_000 for letter in "abcd"]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda text: check_snapshot(tmp_path / "s", text, update=True), texts * 5))
+        list(pool.map(lambda text: assert_snapshot(tmp_path / "s", text, update=True), texts * 5))
     assert (tmp_path / "s").read_text().removesuffix("\n") in texts
     assert [file.name for file in tmp_path.iterdir()] == ["s"]
 

@@ -36,7 +36,7 @@ def test_a_missing_snapshot_fails_says_how_to_create_it_and_writes_nothing(inner
     result = inner(TWO)
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["*no snapshot test_a.txt yet*", "*next step:*pytest --soundstage-update*"])
-    result.stdout.no_fnmatch_line("*def check_snapshot*")  # the traceback ends in the test
+    result.stdout.no_fnmatch_line("*def assert_snapshot*")  # the traceback ends in the test
     assert not (pytester.path / "__snapshots__").exists()
 
 

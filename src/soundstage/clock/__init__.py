@@ -9,9 +9,9 @@ from soundstage.clock._clock import (
     Deadline,
     SystemClock,
     VirtualClock,
-    check_seconds,
     running_clock,
     time_limit,
+    validate_seconds,
 )
 from soundstage.clock._ids import IdSource
 from soundstage.clock._loop import Pending, VirtualLoop
@@ -28,11 +28,11 @@ __all__ = [
     "SystemClock",
     "VirtualClock",
     "VirtualLoop",
-    "check_seconds",
     "current_schedule",
     "run",
     "running_clock",
     "scheduled",
     "time_limit",
+    "validate_seconds",
     "where",
 ]

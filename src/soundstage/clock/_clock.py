@@ -108,7 +108,7 @@ def running_clock() -> Clock:
     return clock if clock is not None else SystemClock()
 
 
-def check_seconds(seconds: float, what: str = "a timeout") -> float:
+def validate_seconds(seconds: float, what: str = "a timeout") -> float:
     """The seconds that a wait may take: more than zero; infinity is a wait without a deadline.
 
     Raises:
@@ -120,8 +120,8 @@ def check_seconds(seconds: float, what: str = "a timeout") -> float:
 
 
 def time_limit(within: float) -> asyncio.Timeout:
-    """`asyncio.timeout`, for seconds that were given to a wait: see `check_seconds`."""
-    return asyncio.timeout(None if check_seconds(within) == math.inf else within)
+    """`asyncio.timeout`, for seconds that were given to a wait: see `validate_seconds`."""
+    return asyncio.timeout(None if validate_seconds(within) == math.inf else within)
 
 
 class Deadline:
@@ -137,7 +137,7 @@ class Deadline:
 
     def __init__(self, clock: Clock, within: float) -> None:
         self._clock = clock
-        self.within = check_seconds(within)
+        self.within = validate_seconds(within)
         self._at = clock.now() + within
 
     @property

@@ -1,13 +1,19 @@
 """The host: one run with its journal, clock, model, worlds and daemons, as an async context manager."""
 
 from soundstage.host._builder import HostBuilder
-from soundstage.host._checks import check_asked, check_egress, check_end, list_rules, mistake_of_script
+from soundstage.host._checks import (
+    list_rules,
+    mistake_of_script,
+    require_clean_end,
+    require_no_egress,
+    require_request,
+)
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._ending import Ending, failures_of, told_beside
 from soundstage.host._frames import errors_of, hide_frames, is_ours
 from soundstage.host._host import Host, watched_runs
 from soundstage.host._llm import ModelSide
-from soundstage.host._parts import Setup, World, check_options, make_world
+from soundstage.host._parts import Setup, World, make_world, validate_options
 from soundstage.host._serve import ServeOptions, serve
 from soundstage.host._work import Cut, finish_work, inputs_of
 
@@ -23,10 +29,6 @@ __all__ = [
     "Setup",
     "World",
     "app_daemon",
-    "check_asked",
-    "check_egress",
-    "check_end",
-    "check_options",
     "errors_of",
     "failures_of",
     "finish_work",
@@ -36,7 +38,11 @@ __all__ = [
     "list_rules",
     "make_world",
     "mistake_of_script",
+    "require_clean_end",
+    "require_no_egress",
+    "require_request",
     "serve",
     "told_beside",
+    "validate_options",
     "watched_runs",
 ]

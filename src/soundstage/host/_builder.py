@@ -12,16 +12,16 @@ from soundstage.clock import (
     IdSource,
     SystemClock,
     VirtualClock,
-    check_seconds,
     current_schedule,
     run,
     running_clock,
+    validate_seconds,
 )
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.guard import real_environment
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._host import Host, Settings
-from soundstage.host._parts import P, World, check_options, check_part, make_world
+from soundstage.host._parts import P, World, make_world, validate_options, validate_part
 from soundstage.host._program import make_program
 from soundstage.host._server import ServerOfRun
 from soundstage.journal import Journal, Redactor
@@ -79,7 +79,7 @@ class HostBuilder:
         Raises:
             TypeError: if it is no `Script`; `Script.load(path)` makes one of a file.
         """
-        self._script = check_part(script, Script, "with_script", "a Script")
+        self._script = validate_part(script, Script, "with_script", "a Script")
         return self
 
     def with_model(self, wrap: Callable[[Model], Model]) -> Self:
@@ -110,7 +110,7 @@ class HostBuilder:
         Raises:
             TypeError: if it does not take one of the options.
         """
-        check_options(world, args, options)
+        validate_options(world, args, options)
         self._real = self._real or bool(getattr(world, "real_time", False))
 
         def make(host: Host) -> Daemon:
@@ -163,7 +163,7 @@ class HostBuilder:
         Raises:
             TypeError: if it is no function.
         """
-        self._app = check_part(
+        self._app = validate_part(
             app, Callable, "with_app", "an asynchronous function of what surrounds the app"
         )
         return self
@@ -197,7 +197,7 @@ class HostBuilder:
         """
         limits: dict[str, Any] = {"start_within": start_within, "stop_within": stop_within, "grace": grace}
         for name, seconds in limits.items():
-            check_seconds(seconds, name)
+            validate_seconds(seconds, name)
         self._settings = self._settings._replace(**limits)
         return self
 
@@ -207,7 +207,7 @@ class HostBuilder:
         Raises:
             ValueError: if it is not more than 0.
         """
-        check_seconds(seconds)
+        validate_seconds(seconds)
         self._settings = self._settings._replace(wait_within=seconds)
         return self
 
@@ -265,7 +265,7 @@ class HostBuilder:
         host = Host(self._settings, journal, ids, scripted, model)
         for make in (*self._server_first(), *self._worlds()):
             made = make(host)
-            host.daemons.append(check_part(made, Daemon, "with_daemon", "a function that makes a Daemon"))
+            host.daemons.append(validate_part(made, Daemon, "with_daemon", "a function that makes a Daemon"))
         if self._program is not None:
             host.daemons.append(self._program(host))
             host.has_program = True
@@ -284,7 +284,7 @@ class HostBuilder:
         return [make for make in self._makers if not (skip and make == self._make_console)]
 
     def _wrapped(self, scripted: ScriptedModel) -> Model:
-        return check_part(self._wrap(scripted), Model, "with_model", "a function that makes a Model")
+        return validate_part(self._wrap(scripted), Model, "with_model", "a function that makes a Model")
 
     def _make_server(self, host: Host) -> Daemon:
         return ServerOfRun(host, self._wrapped(host.scripted))

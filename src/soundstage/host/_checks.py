@@ -18,7 +18,7 @@ from soundstage.journal import (
 from soundstage.models import Rule, ScriptedModel
 
 
-def check_end(
+def require_clean_end(
     journal: Journal,
     scripted: ScriptedModel,
     *,
@@ -44,7 +44,7 @@ def check_end(
             app swallowed the error; or naming the rules that were never used, and why, if they name what there is not.
     """
     if not allow_egress:
-        check_egress(journal, after)
+        require_no_egress(journal, after)
     mistake = mistake_of_script(journal, scripted, after)
     if mistake is not None:
         raise mistake
@@ -52,7 +52,7 @@ def check_end(
         _check_unfinished(journal, after, cut)
     unused = scripted.unused() if scripted.script.strict else []
     if unused:
-        scripted.script.check_names(only=unused)
+        scripted.script.validate_names(only=unused)
         raise ScriptError(
             f"{len(unused)} rule(s) of a strict script were never used",
             expected="every rule serves a request",
@@ -91,7 +91,7 @@ _ELSEWHERE: Final = (
 )
 
 
-def check_egress(journal: Journal, after: int = 0) -> None:
+def require_no_egress(journal: Journal, after: int = 0) -> None:
     """Check that nothing tried to leave after a position in the journal.
 
     Raises:
@@ -127,7 +127,7 @@ def _check_unfinished(journal: Journal, after: int, cut: Cut | None) -> None:
         )
 
 
-def check_asked(journal: Journal, after: int = 0) -> None:
+def require_request(journal: Journal, after: int = 0) -> None:
     """Check that a model server was asked at all.
 
     Raises:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import InvalidStateError
-from soundstage.host._checks import check_asked, check_end
+from soundstage.host._checks import require_clean_end, require_request
 from soundstage.host._ending import Ending, failures_of
 from soundstage.host._llm import ModelSide
 from soundstage.host._work import Cut, finish_work, inputs_of
@@ -243,7 +243,7 @@ class Host:
 
     def _check_end(self, cut: Cut | None) -> None:
         self.closed.look()
-        check_end(
+        require_clean_end(
             self.journal,
             self.scripted,
             allow_egress=self.settings.egress == "allow",
@@ -253,7 +253,7 @@ class Host:
         )
         strict = self.settings.asks and self.scripted.script.strict
         if strict and silences_asserted() == self._silences:
-            check_asked(self.journal, self._begun)
+            require_request(self.journal, self._begun)
 
     def _finish(self, ending: Ending, error: BaseException | None) -> None:
         """The process is open again; the last event: how the run has ended; then the journal is closed."""

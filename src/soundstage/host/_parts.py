@@ -69,16 +69,16 @@ def make_world(
     of_run = {"ids": ids} | ({} if within is None else {"within": within})
     own = {name: value for name, value in of_run.items() if name in takes}
     made = world(journal, *args, **{**own, **options})
-    return check_part(made, Daemon, "add", "the class of a world, or a function that makes one")
+    return validate_part(made, Daemon, "add", "the class of a world, or a function that makes one")
 
 
-def check_options(world: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+def validate_options(world: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
     """Look at the options of a world before anything starts.
 
     Raises:
         TypeError: if it is no class or function, or does not take one of the options.
     """
-    check_part(world, Callable, "add", "the class of a world")
+    validate_part(world, Callable, "add", "the class of a world")
     signature = inspect.signature(world)
     of_run = {name: _OF_RUN for name in ("ids", "within") if name in signature.parameters}
     try:
@@ -89,7 +89,7 @@ def check_options(world: Callable[..., Any], args: tuple[Any, ...], options: Map
         raise TypeError(f"add({name}, ...): {error}; it takes {takes or 'no options'}") from None
 
 
-def check_part(thing: T, kind: Any, call: str, wanted: str) -> T:
+def validate_part(thing: T, kind: Any, call: str, wanted: str) -> T:
     """The part, if it is one.
 
     Args:

@@ -62,10 +62,10 @@ from ._events import (
     McpToolsChanged as McpToolsChanged,
 )
 from ._file import (
-    check_mcp_script as check_mcp_script,
+    load_mcp_script as load_mcp_script,
 )
 from ._file import (
-    load_mcp_script as load_mcp_script,
+    mcp_script_problems as mcp_script_problems,
 )
 from ._file import (
     mcp_script_schema as mcp_script_schema,

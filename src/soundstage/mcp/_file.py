@@ -21,7 +21,7 @@ from soundstage.mcp._spec import FileSpec, PromptSpec, RuleSpec, ServerSpec, Too
 from soundstage.models import (
     SourceNode,
     SourceReport,
-    check_source,
+    convert_source,
     in_one_line,
     in_words,
     read_source_file,
@@ -66,7 +66,7 @@ def load_mcp_script(path: Path | str, *, server: str = "") -> McpScript:
     return found[server]
 
 
-def check_mcp_script(path: Path | str) -> list[Problem]:
+def mcp_script_problems(path: Path | str) -> list[Problem]:
     """All that is wrong with a script file of MCP servers, each with its line; empty if nothing is.
 
     Args:
@@ -95,7 +95,7 @@ def _servers(node: SourceNode, report: SourceReport) -> dict[str, McpScript]:
         return {}
     servers = node.fields["mcp"].node
     others = wrap_source({key: value for key, value in node.value.items() if key != "mcp"} | {"mcp": {}})
-    check_source(
+    convert_source(
         FileSpec,
         SourceNode(others.value, node.line, fields={**node.fields, "mcp": others.fields["mcp"]}),
         report,
@@ -107,7 +107,7 @@ def _servers(node: SourceNode, report: SourceReport) -> dict[str, McpScript]:
 
 def _script(node: SourceNode, key: str, report: SourceReport) -> McpScript:
     """One server; with problems, an empty one."""
-    spec = check_source(ServerSpec, node, report, key=key)
+    spec = convert_source(ServerSpec, node, report, key=key)
     if spec is None:
         return McpScript()
     made = McpScript(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soundstage.clock import IdSource, check_seconds
+from soundstage.clock import IdSource, validate_seconds
 from soundstage.errors import ScriptError
 from soundstage.journal import Journal
 from soundstage.mcp._daemon import McpDaemon
@@ -59,7 +59,7 @@ class McpServer(McpScript, McpDaemon):
         within: float = WITHIN,
         port: int = 0,
     ) -> None:
-        check_seconds(within)
+        validate_seconds(within)
         self._within = within
         backend = ScriptedBackend(self, name, self._fail)
         McpDaemon.__init__(self, journal, backend, name=name, ids=ids, port=port)

@@ -1,7 +1,7 @@
 """Models: one seam, and peers behind it that script, replay, break or really ask."""
 
 from soundstage.models._arguments import argument_problems
-from soundstage.models._check import check_source
+from soundstage.models._check import convert_source
 from soundstage.models._compare import Difference
 from soundstage.models._conditions import When
 from soundstage.models._faulty import FaultyModel
@@ -15,7 +15,7 @@ from soundstage.models._recording import RecordingModel
 from soundstage.models._replay import Mismatch, ReplayModel
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault, Reply
 from soundstage.models._rule import AgentSpec, Rule
-from soundstage.models._script import Script, check_script, load_rules, load_script, script_schema
+from soundstage.models._script import Script, load_rules, load_script, script_problems, script_schema
 from soundstage.models._scripted import ScriptedModel, Served, script_of
 from soundstage.models._source import (
     SourceField,
@@ -57,9 +57,8 @@ __all__ = [
     "When",
     "Wrapper",
     "argument_problems",
-    "check_script",
-    "check_source",
     "complete",
+    "convert_source",
     "in_one_line",
     "in_words",
     "kind_of",
@@ -68,6 +67,7 @@ __all__ = [
     "read_source",
     "read_source_file",
     "script_of",
+    "script_problems",
     "script_schema",
     "working_on",
     "wrap_source",

@@ -23,7 +23,7 @@ import msgspec
 from soundstage.errors import MatchError
 from soundstage.match import AllOf, Anything, Contains, Equals, Matcher, Regex, Same, matcher
 from soundstage.messages import FinishReason, Usage, decode_arguments
-from soundstage.models._check import check_source
+from soundstage.models._check import convert_source
 from soundstage.models._conditions import When
 from soundstage.models._parsed import ParsedRule, ParsedScript, in_one_line, where
 from soundstage.models._play import tokens_in
@@ -192,7 +192,7 @@ _FINISH: Final[dict[str, FinishReason]] = {
 
 def convert(node: SourceNode, report: SourceReport) -> ParsedScript:
     """The rules that a fixture file stands for; with problems in `report`, nothing."""
-    file = check_source(_File, node, report, refused=REFUSED)
+    file = convert_source(_File, node, report, refused=REFUSED)
     if file is None:
         return ParsedScript()
     nodes = node.fields["fixtures"].node.items

@@ -20,7 +20,7 @@ from soundstage.models._words import in_words, nearest_hint
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def check_source(
+def convert_source(
     cls: type[T],
     node: SourceNode,
     report: SourceReport,

@@ -100,12 +100,12 @@ def _by_line(problem: Problem) -> int:
 
 
 def _script(node: SourceNode, report: SourceReport) -> ParsedScript:
-    from soundstage.models._check import check_source
+    from soundstage.models._check import convert_source
     from soundstage.models._spec import ScriptSpec
 
     if not _right_version(node, report):
         return ParsedScript()
-    spec = check_source(ScriptSpec, node, report)
+    spec = convert_source(ScriptSpec, node, report)
     _check_rules(node, report)
     _check_agents(node, report)
     _check_default(node, report)

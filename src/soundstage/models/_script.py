@@ -265,7 +265,7 @@ class Script:
         tools: Iterable[str] | None = None,
         headers: Iterable[str] | None = None,
     ) -> None:
-        """Take up the names that there are, for `check_names`. Teams and stages do both by themselves.
+        """Take up the names that there are, for `validate_names`. Teams and stages do both by themselves.
 
         Args:
             owner: who knows them, for messages.
@@ -277,7 +277,7 @@ class Script:
         Example:
             >>> script = Script()
             >>> script.bind("the team", agents=["planner", "executor"])
-            >>> script.check_names()
+            >>> script.validate_names()
             >>> try:
             ...     script.on(agent="excutor").reply("done")
             ... except ValueError as error:
@@ -287,7 +287,7 @@ class Script:
         self._known.add(owner, {"agent": agents, "phase": phases, "tool": tools, "header": headers})
         self._held = min(self._held, 0)
 
-    def check_names(self, *, only: Collection[Rule] | None = None) -> None:
+    def validate_names(self, *, only: Collection[Rule] | None = None) -> None:
         """Refuse rules that name agents, phases, tools or headers that there are not, now and when they are added.
 
         Args:
@@ -346,7 +346,7 @@ class Script:
         warnings = [_problem(found.other, found.message, warning=True) for found in overlapping(heard)]
         return [_problem(found.rule, found.message) for found in hidden] + warnings
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Refuse a script with rules that can never fire.
 
         Raises:
@@ -416,7 +416,7 @@ def load_rules(script: Script, text: str, *, source: str = "script") -> int:
     return script._take(parse_text(text, source))  # noqa: SLF001  (one concept in two places)
 
 
-def check_script(path: Path | str) -> list[Problem]:
+def script_problems(path: Path | str) -> list[Problem]:
     """All that is wrong with a script file: what makes it unusable, and what `Script.problems` names."""
     try:
         return Script.load(path).problems()

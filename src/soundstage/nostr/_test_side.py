@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from soundstage.clock import IdSource, check_seconds
+from soundstage.clock import IdSource, validate_seconds
 from soundstage.errors import ExpectationError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, Record
 from soundstage.match import Anything
@@ -41,7 +41,7 @@ class RelayTestSide(RelayFaults):
         ids: IdSource | None,
         within: float,
     ) -> None:
-        check_seconds(within)
+        validate_seconds(within)
         self._within = within
         if max_message < 1:
             raise ValueError(f"a message has at least one character, got max_message={max_message}")

@@ -8,7 +8,7 @@ from soundstage.plugin_check._finding import Check, Finding, PluginReport
 from soundstage.plugin_check._html import report_html
 from soundstage.plugin_check._junit import report_junit
 from soundstage.plugin_check._rules import RULES, Rule
-from soundstage.plugin_check._run import PluginTestOptions, check_plugin, run_plugin_test
+from soundstage.plugin_check._run import PluginTestOptions, inspect_plugin, run_plugin_test
 from soundstage.plugin_check._text import report_text
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "PluginReport",
     "PluginTestOptions",
     "Rule",
-    "check_plugin",
+    "inspect_plugin",
     "report_html",
     "report_junit",
     "report_text",

@@ -66,7 +66,9 @@ def run_plugin_test(
     """
     try:
         report = asyncio.run(
-            check_plugin(options.folder, isolation=options.isolation, within=options.within, cli=options.cli)
+            inspect_plugin(
+                options.folder, isolation=options.isolation, within=options.within, cli=options.cli
+            )
         )
         say(report_text(report))
         if options.junit is not None:
@@ -98,7 +100,7 @@ def _write(path: Path, text: str, say: Callable[[str], None]) -> None:
     say(f"wrote {path}")
 
 
-async def check_plugin(
+async def inspect_plugin(
     folder: Path | str,
     *,
     isolation: Isolation = Isolation.PROCESS,
@@ -121,7 +123,7 @@ async def check_plugin(
     Example:
         ::
 
-            report = await check_plugin("my-plugin")
+            report = await inspect_plugin("my-plugin")
             assert not report.errors, report_text(report)
     """
     began = time.perf_counter()

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from soundstage.errors import ExpectationError, MatchError, ScriptError, SoundstageError
-from soundstage.host import check_egress, errors_of, hide_frames, is_ours, mistake_of_script
+from soundstage.host import errors_of, hide_frames, is_ours, mistake_of_script, require_no_egress
 from soundstage.journal import ModelRequested, ModelResponded
 from soundstage.models import Reply
 from soundstage.pytest_plugin._runs import Ran
@@ -84,7 +84,7 @@ def _egress(error: BaseException, run: Ran) -> BaseException | None:
     if not run.closed or not any(isinstance(each, OSError) for each in errors_of(error)):
         return None
     try:
-        check_egress(run.journal, run.after)
+        require_no_egress(run.journal, run.after)
     except ExpectationError as tried:
         return tried.with_traceback(None)
     return None

@@ -30,7 +30,7 @@ _PARTIAL: Final = "soundstage_partial"
 
 
 class PromptSnapshots:
-    """The snapshots of one test; calling it checks one.
+    """The snapshots of one test; calling it asserts one.
 
     Example:
         >>> def test_prompt(prompt_snapshot):
@@ -57,12 +57,12 @@ class PromptSnapshots:
             ScriptError: for a name that is no name for a file, or that this test has used.
         """
         __tracebackhide__ = True
-        from soundstage.testing import check_snapshot
+        from soundstage.testing import assert_snapshot
 
         path = self._path(name)
         self.checked[str(path)] = "seen"
         how = f"pytest {UPDATE}"
-        self.checked[str(path)] = check_snapshot(path, shown, update=self._update, replace=replace, how=how)
+        self.checked[str(path)] = assert_snapshot(path, shown, update=self._update, replace=replace, how=how)
 
     def _path(self, name: str) -> Path:
         from soundstage.errors import ScriptError

@@ -29,14 +29,14 @@ from soundstage.host import (
     HostBuilder,
     World,
     app_daemon,
-    check_asked,
-    check_egress,
-    check_end,
-    check_options,
     failures_of,
     finish_work,
     inputs_of,
     make_world,
+    require_clean_end,
+    require_no_egress,
+    require_request,
+    validate_options,
 )
 from soundstage.journal import Journal, Redactor, RunStarted
 from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon, leave_nothing
@@ -181,7 +181,7 @@ class Stage:
         return made
 
     def _made(self, world: Callable[..., D], args: tuple[Any, ...], options: Mapping[str, Any]) -> D:
-        check_options(world, args, options)
+        validate_options(world, args, options)
         return make_world(world, self.journal, args, options, ids=self.ids, within=None)
 
     def workspace(self) -> Workspace:
@@ -321,11 +321,11 @@ class Stage:
         self.closed.begin()
 
     def check(self) -> None:
-        """What must hold after the body has passed; see `soundstage.host.check_end`."""
+        """What must hold after the body has passed; see `soundstage.host.require_clean_end`."""
         self.closed.look()
         self._checked = len(self.journal)
         try:
-            check_end(
+            require_clean_end(
                 self.journal,
                 self.scripted,
                 allow_egress=self.options.egress == "allow",
@@ -336,7 +336,7 @@ class Stage:
             self._note_out_of_reach(error)
             raise
         if self._asks and self.script.strict and silences_asserted() == self._silences:
-            check_asked(self.journal)
+            require_request(self.journal)
 
     def _note_out_of_reach(self, error: BaseException) -> None:
         if self.script.rules and not self._within_reach:
@@ -352,7 +352,7 @@ class Stage:
         if self.options.egress == "allow":
             return
         try:
-            check_egress(self.journal)
+            require_no_egress(self.journal)
         except ExpectationError as tried:
             error.add_note(str(tried))
 
@@ -369,7 +369,7 @@ class Stage:
         while self._cleanup:
             ending.take(self._cleanup.pop())
         if self.options.egress != "allow":
-            ending.take(lambda: check_egress(self.journal, self._checked))
+            ending.take(lambda: require_no_egress(self.journal, self._checked))
         ending.take(self.journal.close)
         ending.raise_for(None)
 

@@ -18,13 +18,14 @@ from typing import Final, Literal
 from soundstage.errors import EnvironmentProblem, ExpectationError, ScriptError
 from soundstage.journal import Redactor
 from soundstage.testing._snapshot_text import Replacements, Shown, snapshot_text
+from soundstage.trace import checking_now
 
 SnapshotState = Literal["same", "created", "updated"]
 LINES: Final = 120  # of a difference
-UPDATE: Final = "check_snapshot(..., update=True)"
+UPDATE: Final = "assert_snapshot(..., update=True)"
 
 
-def check_snapshot(
+def assert_snapshot(
     path: Path | str,
     shown: Shown,
     *,
@@ -32,7 +33,7 @@ def check_snapshot(
     replace: Replacements | None = None,
     how: str = UPDATE,
 ) -> SnapshotState:
-    """Check that a text is the one in the file.
+    """Assert that a text is the one in the file.
 
     Args:
         path: the snapshot's file.
@@ -52,7 +53,7 @@ def check_snapshot(
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "greeting.txt"
-        >>> check_snapshot(path, "Hello", update=True), check_snapshot(path, "Hello")
+        >>> assert_snapshot(path, "Hello", update=True), assert_snapshot(path, "Hello")
         ('created', 'same')
     """
     __tracebackhide__ = True
@@ -77,6 +78,9 @@ def check_snapshot(
         seen=Redactor.from_environment(os.environ).text(difference(stored, text)),
         hint=f"if the change is meant, update the snapshot and review it: {how}",
     )
+
+
+check_snapshot = checking_now(assert_snapshot)
 
 
 def difference(stored: str, text: str) -> str:

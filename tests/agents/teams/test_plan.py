@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soundstage.agents.teams import Plan, PlanError, PlannedTask, check_plan, parse_plan
+from soundstage.agents.teams import Plan, PlanError, PlannedTask, parse_plan, validate_plan
 
 KNOWN = ("search", "code", "test")
 
@@ -23,7 +23,7 @@ def plan(*needs, agent="code"):
 
 def problems(given, known=KNOWN):
     with pytest.raises(PlanError) as caught:
-        check_plan(given, known)
+        validate_plan(given, known)
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -51,7 +51,7 @@ def test_a_plan_is_found_alone_or_embedded(text):
         ("test", ()),
     ]
     assert found.tasks[0].description == 'find "}" in a.py'
-    check_plan(found, KNOWN)
+    validate_plan(found, KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_every_circle_is_shown_and_what_merely_waits_for_one_is_not():
 
 def test_a_plan_of_a_thousand_tasks_and_one_large_circle_is_checked():
     chain = plan(*([index - 1] if index else [] for index in range(1000)))
-    check_plan(chain, KNOWN)
+    validate_plan(chain, KNOWN)
     [problem] = problems(plan(*([(index - 1) % 1000] for index in range(1000))))
     assert problem.startswith("task 0: it waits for itself in a circle: 0 -> 999 -> 998")
 
@@ -124,6 +124,6 @@ def test_a_plan_is_refused_for_a_circle_exactly_when_it_cannot_be_finished(needs
         done |= ready
     given = plan(*needs)
     if len(done) == len(needs):
-        check_plan(given, KNOWN)
+        validate_plan(given, KNOWN)
     else:
         assert problems(given)

@@ -27,7 +27,7 @@ from soundstage.agents.teams._gates import (
     parse_qa,
     parse_review,
 )
-from soundstage.agents.teams._plan import Plan, PlannedTask, check_plan, parse_plan
+from soundstage.agents.teams._plan import Plan, PlannedTask, parse_plan, validate_plan
 from soundstage.agents.teams._planner import Draft, PlanOrchestrator, PlanResult
 from soundstage.agents.teams._prompts import planning_prompt, routing_prompt
 from soundstage.agents.teams._quality import Quality, Roles
@@ -74,7 +74,6 @@ __all__ = [
     "Turn",
     "TurnRouter",
     "UnknownPhaseError",
-    "check_plan",
     "flow_tools",
     "parse_plan",
     "parse_qa",
@@ -82,4 +81,5 @@ __all__ = [
     "parse_routing",
     "planning_prompt",
     "routing_prompt",
+    "validate_plan",
 ]

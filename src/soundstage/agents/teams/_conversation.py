@@ -50,7 +50,7 @@ class Phases(msgspec.Struct, frozen=True):
                 hint="Phases((...), start=...)",
             )
 
-    def check(self, phase: str) -> str:
+    def resolve(self, phase: str) -> str:
         """The phase as it is written here; upper and lower case are alike.
 
         Raises:

@@ -127,7 +127,7 @@ class ConversationCoordinator:
             UnknownPhaseError: naming the phases that there are. It is a `ValueError` too.
         """
         now = self.get(conversation)
-        entered = self.phases.check(phase)
+        entered = self.phases.resolve(phase)
         if entered == now.phase:
             return False
         self._conversations[conversation] = msgspec.structs.replace(now, phase=entered)
@@ -167,7 +167,7 @@ class ConversationCoordinator:
     def _take(self, conversations: Iterable[Conversation], folder: Path) -> None:
         for conversation in conversations:
             try:
-                self.phases.check(conversation.phase)
+                self.phases.resolve(conversation.phase)
             except UnknownPhaseError as error:
                 raise StateFileError(
                     f"{folder / FILE} has a conversation that cannot go on; the file stays as it is",

@@ -86,7 +86,7 @@ def _task(index: int, value: Any, problems: list[PlanProblem]) -> PlannedTask:
     )
 
 
-def check_plan(plan: Plan, agents: Collection[str]) -> None:
+def validate_plan(plan: Plan, agents: Collection[str]) -> None:
     """Refuse a plan that cannot be carried out.
 
     Args:

@@ -25,7 +25,7 @@ from soundstage.agents.teams._bind import bind_script
 from soundstage.agents.teams._errors import EmptyMessageError, PlanError, PlanProblem, RoutingError
 from soundstage.agents.teams._events import GateJudged, PlanDecided, PlanMade, TaskSkipped
 from soundstage.agents.teams._gates import GateRule
-from soundstage.agents.teams._plan import Plan, check_plan, parse_plan
+from soundstage.agents.teams._plan import Plan, parse_plan, validate_plan
 from soundstage.agents.teams._quality import MAX_FIXES, Gates, Quality, Roles
 from soundstage.agents.teams._schedule import TaskResult, carry_out
 from soundstage.agents.teams._summary import summarise
@@ -169,7 +169,7 @@ class PlanOrchestrator:
             old, agent=agent or old.agent, description=description or old.description
         )
         plan = msgspec.structs.replace(draft.plan, tasks=tuple(tasks))
-        check_plan(plan, self.slugs)
+        validate_plan(plan, self.slugs)
         self._pending = msgspec.structs.replace(draft, plan=plan)
         self._decided("edited", draft, f"task {index}: {tasks[index].agent}: {tasks[index].description}")
         return plan
@@ -204,7 +204,7 @@ class PlanOrchestrator:
         if not request.strip():
             raise EmptyMessageError("an empty request cannot be planned", expected="what is to be done")
         if self._script is not None:
-            self._script.check_names()
+            self._script.validate_names()
         conversation = self._ids.draw("plan_", 12)
         self._note(MessageReceived(text=request, channel=conversation, sender="user"))
         task = AgentTask(
@@ -217,7 +217,7 @@ class PlanOrchestrator:
             )
         plan = parse_plan(outcome.output)
         if plan is not None:
-            check_plan(plan, self.slugs)
+            validate_plan(plan, self.slugs)
             tasks = tuple(_told(index, plan) for index in range(len(plan.tasks)))
             self._note(PlanMade(text=plan.text, tasks=tasks, conversation=conversation))
         return Draft(request=request, conversation=conversation, plan=plan, answer=outcome.output)

@@ -149,7 +149,7 @@ class TurnRouter:
         rounds = self.max_iterations if max_iterations is None else max_iterations
         _check_rounds(rounds)
         if self._script is not None:
-            self._script.check_names()
+            self._script.validate_names()
         flow = _Flow(self, conversation, rounds, on_agent_execution, on_phase_transition)
         with self._alone(conversation), _restored():
             if message:
@@ -291,7 +291,7 @@ class _Flow:
     async def _routed(self, routing: Routing, iteration: int) -> None:
         """Write the decision down, and enter its phase."""
         before = self._coordinator.get(self._id).phase
-        phase = self._coordinator.phases.check(routing.phase) if routing.phase else before
+        phase = self._coordinator.phases.resolve(routing.phase) if routing.phase else before
         event = Routed(
             agents=routing.agents,
             phase=phase,

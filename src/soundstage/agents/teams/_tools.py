@@ -35,7 +35,7 @@ def flow_tools(phases: Phases | None = None) -> tuple[Tool, Tool]:
             summary: what you have done.
         """
         try:
-            proposed = known.check(phase) if phase else ""
+            proposed = known.resolve(phase) if phase else ""
         except UnknownPhaseError as error:
             raise ToolError(f"{error.summary}; {error.expected}") from None
         return _told("handed on", proposed and f"{proposed} proposed", feedback, summary)

@@ -95,7 +95,7 @@ class TeamStage:
             self.coordinator = ConversationCoordinator(self.journal, phases=self.phases, ids=self._host.ids)
             self.router = self._router()
             self.script.bind("the stage", headers=())  # in process, requests have none
-            self.script.check_names()
+            self.script.validate_names()
         except BaseException as error:
             await self.__aexit__(type(error), error, error.__traceback__)
             raise
