@@ -42,7 +42,9 @@ def test_the_tree_in_the_docstring_is_the_real_one():
 
 
 def test_every_error_is_exported_and_documented():
-    assert sorted([*(cls.__name__ for cls in CLASSES), "Problem"]) == sorted(errors.__all__)
+    assert sorted([*(cls.__name__ for cls in CLASSES), "Problem", "did_you_mean", "near_names"]) == sorted(
+        errors.__all__
+    )
     assert all(cls.__doc__ for cls in CLASSES)
 
 

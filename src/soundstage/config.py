@@ -13,7 +13,6 @@ setting that silently does nothing is worse than none.
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -22,7 +21,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, get_args, get_ori
 
 import msgspec
 
-from soundstage.errors import ConfigError
+from soundstage.errors import ConfigError, near_names
 
 __all__ = ["PREFIX", "Settings", "load_settings"]
 
@@ -199,7 +198,7 @@ def _default(name: str) -> Any:
 
 
 def _unknown(name: str, source: str) -> ConfigError:
-    near = difflib.get_close_matches(name.replace("-", "_"), _TYPES, n=1, cutoff=0.5)
+    near = near_names(name.replace("-", "_"), _TYPES, cutoff=0.5)
     return ConfigError(
         f"{source}: there is no setting {name!r}",
         expected="one of " + ", ".join(_TYPES),

@@ -32,7 +32,7 @@ Every message has up to three parts: what was expected, what was seen, what to d
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 __all__ = [
@@ -62,6 +62,8 @@ __all__ = [
     "WaitTimeout",
     "WrongTypeError",
     "WrongValueError",
+    "did_you_mean",
+    "near_names",
 ]
 
 
@@ -309,3 +311,21 @@ class ExpectationError(SoundstageError, AssertionError):
 
 class WaitTimeout(ExpectationError, TimeoutError):  # noqa: N818  (it says what happened)
     """Raised when an expectation does not come true in time."""
+
+
+def near_names(word: object, known: Iterable[str], *, most: int = 3, cutoff: float = 0.6) -> list[str]:
+    """The known names most like a misspelt one, best first, whatever their case.
+
+    >>> near_names("usr", ["user", "system"]), near_names(3, ["user"])
+    (['user'], [])
+    """
+    from difflib import get_close_matches  # for mistakes only
+
+    by_folded = {name.casefold(): name for name in known}
+    text = word.casefold() if isinstance(word, str) else ""
+    return [by_folded[name] for name in get_close_matches(text, by_folded, n=most, cutoff=cutoff)]
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """A question for a message, `did you mean 'user'?`; empty if no known name is like the word."""
+    return "".join(f"did you mean {name!r}?" for name in near_names(word, known, most=1))

@@ -89,7 +89,7 @@ def test_a_class_can_be_given_by_name_even_if_it_is_not_imported():
 def test_an_unknown_class_is_an_error_with_the_nearest_name():
     with pytest.raises(MatchError, match="no event class is called 'MesageSent'") as caught:
         event("MesageSent")
-    assert caught.value.hint.startswith("did you mean MessageSent")
+    assert caught.value.hint.startswith("did you mean 'MessageSent'")
     with pytest.raises(MatchError, match="import the module"):
         event("Xyzzy")
 

@@ -71,6 +71,8 @@ def deny(**fields: Any) -> dict[str, Any]:
         ("Stop", {"decision": "block", "reason": "tests fail", "continue": True}, []),
         ("Stop", '{"decision": ', ["hook-output"]),
         ("Stop", 'checking\n{"decision": "block"}', ["hook-output"]),
+        ("Stop", 'checking {"decision": "block"}', ["hook-output"]),
+        ("Stop", 'checking {"other": "block"} {', []),
         ("Stop", "first\n{braces} of no JSON", []),
         ("SessionEnd", {"hookSpecificOutput": {"hookEventName": "SessionEnd"}}, ["hook-output"]),
         ("Stop", {"decision": None}, ["hook-output"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from typing import Final
 
@@ -17,7 +16,7 @@ from soundstage.discord._platform import Platform
 from soundstage.discord._records import Channel, Member, Overwrite, User
 from soundstage.discord._rest import ROUTES, RestApi
 from soundstage.discord._sessions import Close, encode
-from soundstage.errors import ScriptError
+from soundstage.errors import ScriptError, near_names
 from soundstage.journal import Noted
 
 BY: Final = "the test"
@@ -37,7 +36,7 @@ def rate_limit(api: RestApi, route: str | None, *, times: int, retry_after: floa
         raise ValueError(f"retry_after is a number of seconds, got {retry_after!r}")
     known = {known.key for known in ROUTES}
     if route is not None and route not in known:
-        near = difflib.get_close_matches(route, known, n=3, cutoff=0.3)
+        near = near_names(route, known, cutoff=0.3)
         raise ScriptError(
             f"there is no route {route!r}",
             expected="a method and a path as Discord documents it",

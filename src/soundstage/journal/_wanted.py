@@ -15,10 +15,10 @@ The words of a request are what the user said last, those of a reply its text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from soundstage.errors import MatchError
+from soundstage.errors import MatchError, did_you_mean, near_names
 from soundstage.journal._events import Event, ModelRequested, ModelResponded, event_types
 from soundstage.journal._homes import load_home
 from soundstage.match import AllOf, AnyOf, Fields, Matcher, Not, Predicate, matcher
@@ -60,11 +60,10 @@ def _class_called(name: str) -> type[Event]:
     if found is None and load_home(name, event_types):
         found = event_types().get(name)
     if found is None:
-        near = _close_matches(name, event_types(), n=3)
         raise MatchError(
             f"no event class is called {name!r}",
             expected="one of " + ", ".join(sorted(event_types())),
-            hint=f"did you mean {' or '.join(near)}?" if near else "import the module that has the class",
+            hint=did_you_mean(name, event_types()) or "import the module that has the class",
         )
     return found
 
@@ -150,7 +149,7 @@ def _refuse_class_names(text: str) -> None:
     near = [text] if text in event_types() else []
     if not near and _LIKE_A_CLASS.fullmatch(text):
         known = load_home(text, event_types)
-        near = [text] if known else _close_matches(text, event_types(), n=1, cutoff=_SPELT_ALIKE)
+        near = [text] if known else near_names(text, event_types(), most=1, cutoff=_SPELT_ALIKE)
     if near:
         words = f"{{'text': {text!r}}}"
         raise _unwaitable(
@@ -185,9 +184,3 @@ class Says(Matcher):
 
     def describe(self) -> str:
         return self.part.describe()
-
-
-def _close_matches(text: str, known: Iterable[str], *, n: int, cutoff: float = 0.6) -> list[str]:
-    import difflib  # for mistakes only
-
-    return difflib.get_close_matches(text, list(known), n=n, cutoff=cutoff)

@@ -10,9 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from soundstage.errors import MatchError
+from soundstage.errors import MatchError, did_you_mean
 from soundstage.match import Regex, preview
-from soundstage.models._words import nearest_hint
 
 _SHOWN: Final = 8  # problems in one message
 
@@ -170,7 +169,7 @@ def _in_object(
         if name in properties:
             yield from _problems(properties[name], inner, _below(path, name), root)
         elif others is False:
-            hint = nearest_hint(str(name), tuple(properties))
+            hint = did_you_mean(str(name), tuple(properties))
             known = hint or (f"known are {', '.join(properties)}" if properties else "there are none")
             yield f"argument {_below(path, name)!r} is not known; {known}"
         elif isinstance(others, Mapping):

@@ -14,8 +14,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import inspect
 
+from soundstage.errors import did_you_mean
 from soundstage.models._source import SourceNode, SourceReport
-from soundstage.models._words import in_words, nearest_hint
+from soundstage.models._words import in_words
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -86,7 +87,7 @@ class _Checker:
     def _unknown(self, name: str, known: list[str]) -> str:
         if name in self._refused:
             return self._refused[name]
-        hint = nearest_hint(name, known)
+        hint = did_you_mean(name, known)
         return f"unknown key; {hint}" if hint else f"unknown key; known are {', '.join(known)}"
 
     def _whole(self, info: inspect.StructType, node: SourceNode, key: str) -> None:

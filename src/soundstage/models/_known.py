@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from soundstage.errors import UnknownNameError
+from soundstage.errors import UnknownNameError, did_you_mean
 from soundstage.match import Contains, Equals, Fields, Matcher, Regex, Same
 from soundstage.models._conditions import OneMatches, leaves
 from soundstage.models._identify import ROUTERS
 from soundstage.models._reply import Reply
 from soundstage.models._rule import AgentSpec, Rule
-from soundstage.models._words import nearest_hint
 
 Kind = Literal["agent", "phase", "tool", "header"]
 
@@ -116,7 +115,7 @@ def _told(condition: str, kind: Kind, asked: str, names: Sequence[str], routers:
         return f"previous_agent is never {asked!r}, because a router does not count"
     if not names:
         return f"{condition} {asked!r}: there are no {kind}s at all"
-    near = nearest_hint(asked, names)
+    near = did_you_mean(asked, names)
     there = f"there is no {kind} {asked!r}; there are {', '.join(names)}"
     return f"{there}; {near}" if near else there
 

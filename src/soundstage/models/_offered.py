@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from soundstage.errors import ScriptError
+from soundstage.errors import ScriptError, did_you_mean
 from soundstage.messages import ModelRequest
 from soundstage.models._arguments import argument_problems
 from soundstage.models._built_in import FORMS, is_run_by_provider
 from soundstage.models._reply import CallSpec, Reply
-from soundstage.models._words import nearest_hint
 
 DELIBERATE: Final = "if it is deliberate, say so in the reply: check_calls=False"
 _MALFORMED = (AttributeError, TypeError, ValueError, RecursionError)
@@ -42,7 +41,7 @@ def _check(request: ModelRequest, call: CallSpec, served_by: str) -> None:
             f"{served_by} calls the tool {call.name!r}, which this request does not offer",
             expected=f"one of {', '.join(offered)}" if offered else "a request that offers tools",
             seen=f"a call of {call.name}",
-            hint="; ".join(filter(None, [nearest_hint(call.name, list(offered)), DELIBERATE])),
+            hint="; ".join(filter(None, [did_you_mean(call.name, list(offered)), DELIBERATE])),
         )
     if is_run_by_provider(tool):
         raise ScriptError(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from soundstage.clock import IdSource
-from soundstage.errors import ProviderError, ScriptError, WrongTypeError, WrongValueError
+from soundstage.errors import ProviderError, ScriptError, WrongTypeError, WrongValueError, did_you_mean
 from soundstage.messages import (
     FinishReason,
     ModelChunk,
@@ -21,7 +21,7 @@ from soundstage.messages import (
     Usage,
     decode_arguments,
 )
-from soundstage.models._words import in_words, nearest_hint
+from soundstage.models._words import in_words
 
 PIECE: Final = 16  # characters; where a streamed text may be cut, if no chunks are given
 
@@ -300,7 +300,7 @@ def as_reply(value: Any = None, /, **fields: Any) -> Reply:
             raise ScriptError(
                 f"a reply has no field {name!r}",
                 expected="one of " + ", ".join(known),
-                hint=nearest_hint(str(name), known),
+                hint=did_you_mean(str(name), known),
             )
     try:
         return msgspec.convert(_with_specs(data), Reply)

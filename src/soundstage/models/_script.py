@@ -16,6 +16,7 @@ from soundstage.errors import (
     ScriptLoadError,
     UnknownNameError,
     WrongTypeError,
+    did_you_mean,
 )
 from soundstage.messages import ModelRequest, ToolCall
 from soundstage.models._conditions import TextCondition, When, compile_conditions
@@ -27,7 +28,7 @@ from soundstage.models._parsed import ParsedRule, ParsedScript
 from soundstage.models._reply import Reply, as_reply
 from soundstage.models._rule import AgentSpec, Answer, Rule, in_order, phase_matcher
 from soundstage.models._typing import Conditions, ReplyFields
-from soundstage.models._words import in_words, nearest_hint
+from soundstage.models._words import in_words
 
 Body = (
     str
@@ -378,7 +379,7 @@ def _when(conditions: Mapping[str, Any]) -> When:
             raise ScriptError(
                 f"unknown condition {name!r}",
                 expected="one of " + ", ".join(known),
-                hint=nearest_hint(name, known),
+                hint=did_you_mean(name, known),
             )
         if value is None:
             raise MatchError(f"{name}: None is no condition", hint="leave the condition out instead")

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from soundstage.match import preview
-
-
-def nearest_hint(word: str, known: Sequence[str]) -> str:
-    """`did you mean ...?` for a misspelt key, or nothing."""
-    import difflib
-
-    found = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {found[0]!r}?" if found else ""
-
 
 _SEEN: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...]] = (
     (type(None), lambda _: "nothing"),

@@ -18,7 +18,7 @@ from soundstage.drivers.claude_code import (
     PluginHook,
     judge,
 )
-from soundstage.match import preview
+from soundstage.match import objects_in, preview
 from soundstage.plugin_check._known import nearest
 from soundstage.plugin_check._stage import Ran
 
@@ -111,13 +111,8 @@ def _of_output(event: str, text: str) -> Iterator[Fault]:
 
 
 def _hidden(text: str) -> bool:
-    """Whether the output of a hook is in the text, below other lines."""
-    found = text.find("\n{")
-    try:
-        output = msgspec.json.decode(text[found:]) if found >= 0 else None
-    except msgspec.DecodeError:
-        return False
-    return isinstance(output, dict) and not _KEYS.isdisjoint(output)
+    """Whether the output of a hook is in the text, among other words."""
+    return any(not _KEYS.isdisjoint(output) for output in objects_in(text))
 
 
 def _of_specific(event: str, output: dict[str, Any]) -> Iterator[Fault]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Final
+
+from soundstage.errors import near_names
 
 TOOL_EVENTS: Final = frozenset(
     ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied")
@@ -111,7 +112,5 @@ VARIABLES: Final = frozenset(
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`: perhaps PreToolUse`, or nothing."""
-    names = list(known)
-    same = [found for found in names if found.casefold() == name.casefold()]
-    near = same or difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    near = near_names(name, known, most=1)
     return f": perhaps {near[0]}" if near else ""

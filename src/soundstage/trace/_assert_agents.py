@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from soundstage.errors import ScriptError
+from soundstage.errors import ScriptError, did_you_mean
 from soundstage.journal import PhaseChanged
 from soundstage.match import Matcher
 from soundstage.trace._finding import Finding, asserting
-from soundstage.trace._names import listed, name_condition, nearest_hint, need_one_conversation, need_records
+from soundstage.trace._names import listed, name_condition, need_one_conversation, need_records
 from soundstage.trace._sequences import Lists, Order, comparison
 from soundstage.trace._trace import Trace
 from soundstage.trace._types import shown
@@ -48,7 +48,7 @@ def check_agent_sequence(trace: Trace, *agents: Any, order: Order = "exact") -> 
             positions=[run.position for run in trace.runs],
             explain=lambda left, right: wanted[left].explain(trace.runs[right].agent),
         ),
-        hint=nearest_hint(next(unknown, None), trace.agents),
+        hint=did_you_mean(next(unknown, None), trace.agents),
     )
 
 
@@ -90,7 +90,7 @@ def _agent_that_may_be_away(trace: Trace, agent: Any, known: tuple[str, ...]) ->
     name = shown(agent) if isinstance(agent, str) else agent
     condition = name_condition(name, "the agent")
     names = tuple(dict.fromkeys((*trace.agents, *known)))
-    hint = nearest_hint(name, names)
+    hint = did_you_mean(name, names)
     if any(map(condition.matches, names)) or not (known or hint):
         return condition
     raise ScriptError(
@@ -143,7 +143,7 @@ def _compare_phases(phases: tuple[Any, ...], seen: _Phases, compare: Callable[..
             positions=[position for position, _ in seen],
             explain=lambda left, right: wanted[left].explain(names[right]),
         ),
-        hint=nearest_hint(unknown, names)
+        hint=did_you_mean(unknown, names)
         if seen
         else "nothing was entered; phases come from PhaseChanged events and from Caller.phase",
     )

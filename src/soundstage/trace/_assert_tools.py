@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from soundstage.errors import ScriptError
+from soundstage.errors import ScriptError, did_you_mean
 from soundstage.match import Matcher, Predicate, matcher, preview, same_text
 from soundstage.trace._finding import Finding, asserting
 from soundstage.trace._format import arguments_of
-from soundstage.trace._names import agent_condition, listed, name_condition, nearest_hint, need_records
+from soundstage.trace._names import agent_condition, listed, name_condition, need_records
 from soundstage.trace._sequences import Lists, Order, comparison
 from soundstage.trace._trace import Trace
 from soundstage.trace._types import ToolUse
@@ -151,7 +151,7 @@ def _hint(trace: Trace, tools: tuple[Any, ...], wanted: list[_Wanted], agent: An
     names = [item[0] if isinstance(item, tuple) else item for item in tools]
     pairs = zip(names, wanted, strict=True)
     unknown = (name for name, item in pairs if not any(map(item.name.matches, known)))
-    return nearest_hint(next(unknown, None), known)
+    return did_you_mean(next(unknown, None), known)
 
 
 def check_tool_count(trace: Trace, tool: Any, times: int, agent: Any = None) -> Finding:
@@ -212,7 +212,7 @@ def _offered_or_called(trace: Trace, tool: Any) -> Matcher:
     raise ScriptError(
         f"no tool {name.describe()} was ever offered or called",
         expected="one of " + listed(known),
-        hint=nearest_hint(tool, known) or "trace.format() shows the calls",
+        hint=did_you_mean(tool, known) or "trace.format() shows the calls",
     )
 
 
@@ -245,7 +245,7 @@ def check_tools_offered(trace: Trace, step_index: int, *names: Any) -> Finding:
         message=f"step {step_index} offers {_all_or(missing)}",
         expected=", ".join(name.describe() for name in wanted),
         seen=listed(offered),
-        hint=nearest_hint(getattr(missing[0], "text", None), offered) if missing else "",
+        hint=did_you_mean(getattr(missing[0], "text", None), offered) if missing else "",
         at=step.position,
     )
 

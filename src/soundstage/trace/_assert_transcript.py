@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from soundstage.errors import ExpectationError, ScriptError
+from soundstage.errors import ExpectationError, ScriptError, did_you_mean
 from soundstage.match import Anything, Matcher, matcher, preview
 from soundstage.messages import Message
 from soundstage.trace._finding import Finding
 from soundstage.trace._format import excerpt
-from soundstage.trace._names import name_condition, nearest_hint, need_one_conversation
+from soundstage.trace._names import name_condition, need_one_conversation
 from soundstage.trace._sequences import Lists, Order, comparison
 from soundstage.trace._trace import Trace
 from soundstage.trace._types import MessageLine
@@ -80,7 +80,7 @@ def check_transcript(turns: Iterable[Any] | Trace, *expected: Any, order: Order 
             positions=[turn.position for turn in said],
             explain=lambda left, right: wanted[left].explain(said[right]),
         ),
-        hint=nearest_hint(unknown, speakers),
+        hint=did_you_mean(unknown, speakers),
     )
 
 

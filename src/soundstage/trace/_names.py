@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from soundstage.errors import ScriptError
+from soundstage.errors import ScriptError, did_you_mean
 from soundstage.match import Matcher, same_text
 from soundstage.trace._types import TraceFields, shown
 
@@ -36,7 +35,7 @@ def agent_condition(trace: TraceFields, agent: Any) -> Matcher | None:
     raise ScriptError(
         f"no agent {wanted.describe()} is in the trace",
         expected="one of " + listed(trace.agents),
-        hint=nearest_hint(agent, trace.agents) or "trace.format() shows who was at work",
+        hint=did_you_mean(agent, trace.agents) or "trace.format() shows who was at work",
     )
 
 
@@ -69,20 +68,6 @@ def need_one_conversation(trace: TraceFields, what: str) -> None:
             seen=listed(conversations, 10),
             hint="choose one: trace.only(conversation=...)",
         )
-
-
-def nearest(word: Any, known: Iterable[str]) -> list[str]:
-    """The known names most like `word`, best first, whatever their case."""
-    if not isinstance(word, str):
-        return []
-    by_folded = {name.casefold(): name for name in known}
-    return [by_folded[name] for name in difflib.get_close_matches(word.casefold(), by_folded, n=3)]
-
-
-def nearest_hint(word: Any, known: Iterable[str]) -> str:
-    """`did you mean ...?` for a misspelt name, or nothing."""
-    found = nearest(word, known)
-    return f"did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
 def listed(names: Sequence[str], limit: int = 20) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from soundstage.errors import ScriptError
+from soundstage.errors import ScriptError, did_you_mean
 from soundstage.journal import (
     AgentFinished,
     AgentStarted,
@@ -28,7 +28,7 @@ from soundstage.journal import (
     ToolCalled,
 )
 from soundstage.match import Matcher
-from soundstage.trace._names import agent_condition, listed, nearest_hint
+from soundstage.trace._names import agent_condition, listed
 from soundstage.trace._types import TraceFields, shown
 
 _OF_THE_RUN: Final = (RunStarted, RunFinished, DaemonChanged, EgressTried, HostReached, ProcessExited)
@@ -97,7 +97,7 @@ def _known(trace: TraceFields, conversation: str | None) -> str | None:
     raise ScriptError(
         f"no conversation {conversation!r} is in the trace",
         expected="one of " + listed(known),
-        hint=nearest_hint(conversation, known),
+        hint=did_you_mean(conversation, known),
     )
 
 

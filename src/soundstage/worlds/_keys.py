@@ -8,10 +8,9 @@ A key is written as on a keyboard: `Enter`, `Up`, `F5`, `a`, and with `Ctrl-`, `
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Final
 
-from soundstage.errors import ScriptError
+from soundstage.errors import ScriptError, near_names
 from soundstage.match import preview
 
 PLAIN: Final = {
@@ -114,7 +113,7 @@ def _hint(name: str) -> str:
     ours = name.replace("+", "-")
     key, held = _parts(ours)
     without = key.upper() if "Shift" in held and len(key) == 1 else key
-    close = get_close_matches(key.title(), NAMES, 1)
+    close = near_names(key, NAMES, most=1)
     for other in (ours, without, *close):
         if other and _sequence(*_parts(other), application=False) is not None:
             return f"press({other!r})"

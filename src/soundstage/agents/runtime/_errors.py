@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -63,9 +62,3 @@ class AgentDefinitionError(ScriptError, ValueError):
             seen="\n".join(str(problem) for problem in self.problems),
             hint="correct the definitions above",
         )
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-    """`did you mean 'x'?`, or nothing."""
-    found = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {found[0]!r}?" if found else ""

@@ -13,12 +13,13 @@ import msgspec
 
 from soundstage.agents.runtime._calling import OutOfTime, Stops, call_within
 from soundstage.agents.runtime._contract import AgentDefinition, AgentTask
-from soundstage.agents.runtime._errors import ToolDefinitionError, ToolError, nearest
+from soundstage.agents.runtime._errors import ToolDefinitionError, ToolError
 from soundstage.agents.runtime._hooks import ShellHooks
 from soundstage.agents.runtime._permissions import PermissionMode
 from soundstage.agents.runtime._text import as_text, error_text, shorten
 from soundstage.agents.runtime._tool import Tool, ToolContext, ToolRegistry
 from soundstage.clock import Deadline
+from soundstage.errors import did_you_mean
 from soundstage.journal import FileChanged, Journal, ToolCalled, ToolReturned, readable
 from soundstage.match import preview
 from soundstage.messages import ToolCall, ToolResult
@@ -143,7 +144,7 @@ class ToolExecutor:
         name, agent = step.call.name, step.agent
         if name not in self.tools:
             offered = ", ".join(agent.tools) or "none"
-            hint = nearest(name, agent.tools)
+            hint = did_you_mean(name, agent.tools)
             raise ToolError(f"Unknown tool: {name}. The tools are: {offered}" + (f"; {hint}" if hint else ""))
         tool = self.tools[name]
         for permission in sorted(tool.permissions - agent.permissions):

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from soundstage.agents.runtime._contract import PERMISSIONS, AgentDefinition
-from soundstage.agents.runtime._errors import AgentDefinitionError, AgentProblem, UnknownAgentError, nearest
+from soundstage.agents.runtime._errors import AgentDefinitionError, AgentProblem, UnknownAgentError
 from soundstage.agents.runtime._tool import Tool, ToolRegistry
+from soundstage.errors import did_you_mean
 
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
@@ -52,7 +53,7 @@ class AgentRegistry(Mapping[str, AgentDefinition]):
                 expected=f"one of {', '.join(self._agents)}"
                 if self._agents
                 else "an agent; there is none at all",
-                hint=nearest(slug, tuple(self._agents)),
+                hint=did_you_mean(slug, tuple(self._agents)),
             )
         return found
 
@@ -99,7 +100,7 @@ def _problems(agent: AgentDefinition, tools: ToolRegistry) -> Iterator[AgentProb
 
 def _tool_problems(agent: AgentDefinition, name: str, tools: ToolRegistry) -> Iterator[AgentProblem]:
     if name not in tools:
-        hint = nearest(name, tuple(tools)) or f"there are {', '.join(tools) or 'none'}"
+        hint = did_you_mean(name, tuple(tools)) or f"there are {', '.join(tools) or 'none'}"
         yield AgentProblem(agent.slug, "tools", f"there is no tool {name!r}; {hint}")
         return
     if agent.tools.count(name) > 1:

@@ -10,8 +10,9 @@ import msgspec
 
 from soundstage.agents.runtime._contract import PERMISSIONS, AgentDefinition, AgentTask, Permission
 from soundstage.agents.runtime._derive import derive
-from soundstage.agents.runtime._errors import ToolDefinitionError, UnknownToolError, nearest
+from soundstage.agents.runtime._errors import ToolDefinitionError, UnknownToolError
 from soundstage.clock import Clock
+from soundstage.errors import did_you_mean
 from soundstage.messages import ToolCall, ToolDefinition
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the OpenAI and Anthropic APIs both accept
@@ -198,7 +199,7 @@ class ToolRegistry(Mapping[str, Tool]):
                 expected=f"one of {', '.join(self._tools)}"
                 if self._tools
                 else "a tool; there is none at all",
-                hint=nearest(name, tuple(self._tools)),
+                hint=did_you_mean(name, tuple(self._tools)),
             )
         return found
 

@@ -7,7 +7,6 @@ such blocks: its body is the first thing that a subagent is told, and the stream
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -15,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.drivers.claude_code._messages import StreamMessage, Told
-from soundstage.errors import AppError
+from soundstage.errors import AppError, near_names
 from soundstage.messages import ModelRequest, Text
 
 _NAME: Final = re.compile(r"<command-name>/?(?P<name>[^<]*)</command-name>")
@@ -137,7 +136,7 @@ def unknown_command(name: str, known: Sequence[str]) -> AppError:
     """The error for a command that a session does not have, with the nearest names."""
     bare = name.rpartition(":")[2]
     near = [found for found in known if found.rpartition(":")[2].casefold() == bare.casefold()]
-    near += [found for found in difflib.get_close_matches(name, known, cutoff=0.5) if found not in near]
+    near += [found for found in near_names(name, known, cutoff=0.5) if found not in near]
     return AppError(
         f"Claude Code has no command /{name}",
         expected="one of " + ", ".join(f"/{found}" for found in known),

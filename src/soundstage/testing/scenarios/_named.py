@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from soundstage.errors import ScriptError
+from soundstage.errors import ScriptError, did_you_mean
 from soundstage.testing.scenarios._feedback import feedback_loop
 from soundstage.testing.scenarios._recovery import error_handling
 from soundstage.testing.scenarios._relay import network_resilience
@@ -51,10 +50,9 @@ def scenario(name: str, **options: Any) -> TeamScenario:
     """
     make = SCENARIOS.get(name)
     if make is None:
-        like = difflib.get_close_matches(name, SCENARIOS, n=1)
         raise UnknownScenarioError(
             f"there is no scenario {name!r}",
             expected="one of " + ", ".join(SCENARIOS),
-            hint=f"did you mean {like[0]!r}?" if like else "a scenario of your own is a TeamScenario",
+            hint=did_you_mean(name, SCENARIOS) or "a scenario of your own is a TeamScenario",
         )
     return make(**options)
