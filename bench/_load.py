@@ -26,7 +26,7 @@ class BenchError(Exception):
 
 
 class Target(NamedTuple):
-    """What to ask and what must come back. `check` raises BenchError for a wrong body."""
+    """A request and its expected answer. `check` raises BenchError for a wrong body."""
 
     port: int
     body: bytes
@@ -76,7 +76,7 @@ async def closed_loop(target: Target, seconds: float, answers: int, connections:
 
 
 class _Tally:
-    """What all connections share."""
+    """Counts shared by all connections."""
 
     def __init__(self, over: asyncio.Future[None], limit: int, target: Target) -> None:
         self.over = over

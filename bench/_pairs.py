@@ -19,7 +19,7 @@ def silent(_: str) -> None:
 def interleave(
     turns: Mapping[str, Turn], rounds: int, tell: Callable[[str], None] = silent
 ) -> dict[str, list[float]]:
-    """What each contestant measured in each round, in the order of the rounds."""
+    """The figures of each contestant, in the order of the rounds."""
     found: dict[str, list[float]] = {name: [] for name in turns}
     for number in range(1, rounds + 1):
         tell(f"round {number} of {rounds}")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Settings(NamedTuple):
-    """What all rows share.
+    """Settings shared by all rows.
 
     Args:
         rounds: how many turns each contestant gets.

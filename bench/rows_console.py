@@ -96,7 +96,7 @@ def _ours() -> str:
 
 
 class _Queues:
-    """What the app sees of two queues."""
+    """The app's side of two queues."""
 
     def __init__(self) -> None:
         self.console = self

@@ -1,4 +1,4 @@
-"""What it costs to have Soundstage installed: the import, and the pytest plugin where it is not used.
+"""The cost of an installed Soundstage: the import, and the pytest plugin where it is not used.
 
 Both are processes, and the fewest milliseconds of ten count: anything above is what else the machine did.
 """

@@ -1,4 +1,4 @@
-"""What the agent runtime costs per turn, and what a trace costs per event.
+"""The cost of the agent runtime per turn, and of a trace per event.
 
 A turn: an agent is asked, the model answers at once, the loop ends. The model is instant in all contestants, so
 only the frameworks differ: our `AgentLoop` with its journal, pydantic-ai's `Agent.run` with `FunctionModel`, and

@@ -122,7 +122,7 @@ def _machine() -> str:
 
 
 def _busy() -> str:
-    """What else the machine did before we started, where that is known."""
+    """The load of the machine before the start, where it is known."""
     return f", load average {os.getloadavg()[0]:.1f} before the run" if hasattr(os, "getloadavg") else ""
 
 

@@ -1,4 +1,4 @@
-"""What the bots among the examples share: the way to Discord for real, and its limit of 2,000 characters."""
+"""Shared by the bots among the examples: the connection to the real Discord, and its limit of 2,000 characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the example programs share when they run for real: keys, a model, the journal, exit codes.
+"""Shared by the example programs when they run for real: keys, a model, the journal, exit codes.
 
 A program says what it lacks and what to do about it, and exits with code 2; with code 1 when something fails
 later. Nothing in here is needed to test an app: a test takes the app's `configure` and surrounds it itself.

@@ -1,4 +1,4 @@
-"""What all tests share.
+"""Shared by all tests.
 
 In CI no test may be skipped, because CI installs whatever a test needs. `SOUNDSTAGE_MAY_SKIP` is an expression for
 reasons that do not count: what CI has found out that its machine refuses.

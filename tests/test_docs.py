@@ -1,4 +1,4 @@
-"""What the documents show works: marked examples are run, scripts are checked, commands and names exist."""
+"""Documents tell the truth: marked examples are run, scripts are checked, commands and names exist."""
 
 from __future__ import annotations
 

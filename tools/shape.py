@@ -32,7 +32,7 @@ def function_lengths(path: Path) -> list[tuple[int, str]]:
 
 
 def size_problems() -> list[str]:
-    """What is too long."""
+    """Files and functions that are too long."""
     problems = []
     places = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
     for path in places:

@@ -31,7 +31,7 @@ KNOWS_SUFFIXES = "openrouter.ai"
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m examples.coding_team",
         description="A team of agents that works on the project in a folder.",

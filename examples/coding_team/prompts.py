@@ -1,4 +1,4 @@
-"""What each agent of the team is told. What is known of the project is added by the prompt builder."""
+"""Instructions of each agent of the team. The prompt builder adds facts about the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the app consists of."""
+"""The parts of the app."""
 
 from __future__ import annotations
 

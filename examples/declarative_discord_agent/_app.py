@@ -1,4 +1,4 @@
-"""What the app consists of: a channel, an agent, and the routes between them."""
+"""The app: a channel, an agent, and the routes between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the app consists of: a channel, an agent, and two parts written by hand between them."""
+"""The app: a channel, an agent, and two parts written by hand between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the app consists of: a branch, a route, and the two policies that this is about."""
+"""The app: a branch, a route, and the two policies that this example shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the app consists of: a console, and a part written by hand that reads the journal."""
+"""The app: a console, and a part written by hand that reads the journal."""
 
 from __future__ import annotations
 

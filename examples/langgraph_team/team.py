@@ -28,13 +28,13 @@ FARES = {("zurich", "bern"): 51.0, ("zurich", "basel"): 34.0}
 
 @tool
 def look_up(place: str) -> str:
-    """What there is to see in a place."""
+    """List the sights of a place."""
     return SIGHTS.get(place.lower(), f"nothing is known about {place}")
 
 
 @tool
 def fare(start: str, end: str) -> str:
-    """What a train ticket costs."""
+    """Return the price of a train ticket."""
     price = FARES.get((start.lower(), end.lower()))
     if price is None:
         raise ValueError(f"no train goes from {start} to {end}")
@@ -119,7 +119,7 @@ def _newest_calls(state: MessagesState) -> list[Any]:
 
 
 async def answer(question: str, callbacks: Sequence[BaseCallbackHandler] = ()) -> str:
-    """What the desk says to a traveller. Address and key of the model come from OPENAI_BASE_URL and OPENAI_API_KEY."""
+    """Answer a traveller. Address and key of the model come from OPENAI_BASE_URL and OPENAI_API_KEY."""
     config: RunnableConfig = {"callbacks": list(callbacks), "recursion_limit": 20}
     async with httpx.AsyncClient() as client:
         team = build_team(ChatOpenAI(model=MODEL, http_async_client=client))

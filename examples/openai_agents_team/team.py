@@ -71,7 +71,7 @@ def build_team() -> Agent:
 
 
 async def answer(question: str) -> str:
-    """What the team says to a customer. Address and key of the model come from OPENAI_BASE_URL and OPENAI_API_KEY."""
+    """Answer a customer. Address and key of the model come from OPENAI_BASE_URL and OPENAI_API_KEY."""
     async with AsyncOpenAI() as client:
         config = RunConfig(
             model=MODEL,

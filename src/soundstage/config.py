@@ -47,7 +47,7 @@ _WORDS: Final = {bool: "true or false", int: "a whole number", str: "text"}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be set.
+    """The settings of the command line and the pytest plugin.
 
     Args:
         host: the address that `soundstage serve` listens on.
@@ -69,7 +69,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sources: dict[str, str] = {}
 
     def source(self, name: str) -> str:
-        """Where a value comes from: `default`, a file, a variable, or `given by the caller`.
+        """The source of a value: `default`, a file, a variable, or `given by the caller`.
 
         Raises:
             ConfigError: if there is no such setting.

@@ -97,7 +97,7 @@ class ToolCall(_Tagged, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class ToolResult(_Tagged, frozen=True, kw_only=True, tag="tool_result"):
-    """What a tool returned for the call with id `call_id`. `name` is empty where the format omits it."""
+    """The result of the tool call with id `call_id`. `name` is empty where the format omits it."""
 
     call_id: str
     text: str
@@ -202,11 +202,11 @@ class Usage(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=T
 
 
 MAIN: Final = "main"
-"""What an agent without a name is called, where somebody speaks of it."""
+"""The name of an agent that has none, in traces and messages."""
 
 
 class Caller(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
-    """Who asks. On the wire it is derived from headers, session ids and identify rules.
+    """The agent that sends a request. On the wire it is derived from headers, session ids and identify rules.
 
     `parent` is the agent that started this one, `main` if that has no name. `within` is the conversation that this one
     is a part of, such as that of a plan whose task it is: calls of an agent are counted there. `headers` are the
@@ -265,7 +265,7 @@ class ModelRequest(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_def
 
     @property
     def turn(self) -> int:
-        """Which turn of the user this is: the number of user messages with words of the user."""
+        """The number of the user's latest turn; messages with words of the user are counted."""
         return sum(1 for message in self.messages if message.role == "user" and message.words)
 
     @property

@@ -1,4 +1,4 @@
-"""What blocks and goes past the event loop reaches no network either, while a run on virtual time lasts."""
+"""Blocking calls past the event loop reach no network either, while a run on virtual time lasts."""
 
 from __future__ import annotations
 

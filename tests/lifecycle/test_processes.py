@@ -1,4 +1,4 @@
-"""What a process has in its variables is seen, also while it turns into another program."""
+"""A process is found by its variables, also while it turns into another program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of models share: requests in one line, and answers without an event loop of one's own."""
+"""Shared by the tests of models: requests in one line, and answers without an event loop of one's own."""
 
 from __future__ import annotations
 

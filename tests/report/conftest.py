@@ -75,7 +75,7 @@ PATCH = SOURCE.replace("name, value\n", "name.strip(), value.strip()\n")
 
 
 def team_script() -> Script:
-    """What the models of the team say."""
+    """The script of the team's models."""
     script = Script()
     looks = (
         BlockSpec(thinking="The test fails in parse(). I need the file and the failing test first."),

@@ -15,7 +15,7 @@ from soundstage.report import Section, html_page, write_page
 
 
 class Page(HTMLParser):
-    """What a page is made of: elements with their attributes, and the texts of scripts and styles."""
+    """The parts of a page: elements with their attributes, and the texts of scripts and styles."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)

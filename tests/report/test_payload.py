@@ -43,7 +43,7 @@ def rows(records):
 
 
 def joined(found: Rows, row: Row) -> str:
-    """What the page makes of a row's parts."""
+    """The parts of a row as the page reads them."""
     if isinstance(row.raw, str):
         return row.raw
     return "".join(

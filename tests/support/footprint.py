@@ -1,4 +1,4 @@
-"""What a run can leave behind in a process and around it. Two footprints are compared, before and after."""
+"""Footprints: all that a run can leave behind in a process and around it, compared before and after."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Place:
 
 
 def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """What is different, by kind: before and after."""
+    """The differences by kind: before and after."""
     return {name: (before[name], after[name]) for name in before if before[name] != after[name]}
 
 
@@ -72,7 +72,7 @@ def _processes_in(root: Path) -> set[str]:
 
 
 def open_files() -> set[str]:
-    """What is open in this process: its number, and what it is. In one of the tests, others open and close too."""
+    """Open descriptors of this process: number and target. In one of the tests, others open and close too."""
     found = set()
     for entry in (PROC / "self/fd").iterdir():
         with suppress(OSError):  # the one that lists the others

@@ -54,7 +54,7 @@ class Kind(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """What a run has left."""
+    """The remains of a run."""
 
     records: list[Record]
     tasks: list[str]

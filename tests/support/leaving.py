@@ -1,4 +1,4 @@
-"""What runs leave behind in their process, measured in one of their own: in that of the tests, what other tests have
+"""Remains of runs in their process, measured in one of their own: in that of the tests, what other tests have
 started comes and goes.
 
 `python -m support.leaving MEASURE NAME ROOT` prints what changed, as JSON.
@@ -30,7 +30,7 @@ Changed = dict[str, tuple[Any, Any]]
 
 
 def measured(measure: Callable[[str, Place], Any], name: str, root: Path) -> Any:
-    """What a measure finds out about a kind of runs, or an untidy app, in a new process and a place of its own."""
+    """The measured remains of a kind of runs, or of an untidy app, in a new process and a place of its own."""
     place = Place(root)
     argv = [sys.executable, "-m", "support.leaving", measure.__name__, name, str(root)]
     variables = {**os.environ, **place.environment(), "PYTHONPATH": str(TESTS)}
@@ -45,7 +45,7 @@ def measured(measure: Callable[[str, Place], Any], name: str, root: Path) -> Any
 
 
 def left_by_two_runs(name: str, place: Place) -> tuple[Changed, Changed, list[str]]:
-    """What the first run has left, what a second one has, and the tasks of that."""
+    """The remains of a first run, those of a second, and the tasks of the second."""
     before = place.footprint()
     perform(KINDS[name])
     first = place.footprint()
@@ -54,7 +54,7 @@ def left_by_two_runs(name: str, place: Place) -> tuple[Changed, Changed, list[st
 
 
 def left_by_a_failure(name: str, place: Place) -> Changed:
-    """What a run has left that fails, the second time."""
+    """The remains of a failing run, the second time."""
 
     async def wrong(host: Any) -> None:
         await host.console.send("hello")
@@ -73,7 +73,7 @@ def left_by_a_failure(name: str, place: Place) -> Changed:
 
 
 def left_by_an_untidy_app(name: str, place: Place) -> tuple[Changed, Changed]:
-    """What is different when the app has left something, and when that has been put away."""
+    """The differences when the app has left something, and when that has been put away."""
     after: Tidy = []
 
     async def untidy(app: Any) -> None:

@@ -46,12 +46,12 @@ def start_bot_alone(bot, *arguments, **environment):
 
 
 def said(host):
-    """What the bot has written, in order."""
+    """The bot's messages, in order."""
     return [message.text for message in discord_of(host).sent_messages]
 
 
 def heard(host):
-    """What people have written, in order."""
+    """The messages of people, in order."""
     return [record.event.text for record in host.journal.read(type=MessageReceived)]
 
 

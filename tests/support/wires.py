@@ -173,7 +173,7 @@ class Served(NamedTuple):
         return await self.http.send(self.request(wire, text, **options))
 
     async def text(self, wire: Wire, text: str = "hello", **options: Any) -> str:
-        """What the model says to `text`."""
+        """The model's answer to `text`."""
         answer = await self.ask(wire, text, **options)
         assert answer.status_code == 200, answer.text
         return said(wire, answer)
@@ -255,7 +255,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 def outcomes(journal: Journal) -> list[str]:
-    """What became of each model request, in order: `ok`, or the reason of the failure."""
+    """The outcome of each model request, in order: `ok`, or the reason of the failure."""
     requests = [record.position for record in journal.read(type=ModelRequested)]
     ends = {
         record.cause: getattr(record.event, "reason", "ok")

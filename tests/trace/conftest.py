@@ -36,7 +36,7 @@ class AnyCalls(Script):
 
 
 class Scene:
-    """What a test needs to make a trace: a script, agents that ask, and a journal for everything else."""
+    """Parts to make a trace: a script, agents that ask, and a journal for everything else."""
 
     def __init__(self) -> None:
         self.script = AnyCalls()

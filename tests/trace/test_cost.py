@@ -1,4 +1,4 @@
-"""What a run cost, and why it is not known."""
+"""The cost of a run, and why it is not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stays the same from run to run."""
+"""Normalised traces: equal from run to run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Properties of all codecs, for any reply in any pieces.
 
-What an encoder streams is read here by a small reader of its own, which knows server-sent events (WHATWG
+Streams are read here by a small reader of its own, which knows server-sent events (WHATWG
 HTML, section 9.2) and how each provider's clients put a message together, and nothing of the encoders.
 """
 

@@ -1,4 +1,4 @@
-"""What a script lets go wrong, on each format, streamed and whole: the client sees it, the journal tells it."""
+"""Scripted faults, on each format, streamed and whole: the client sees them, the journal has them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def faulty(kind, *, after=0, seconds=None):
 
 
 async def partial(served, wire, stream, **options):
-    """What a client gets of an answer that does not come to its end, and why it ends."""
+    """The part of a broken answer that a client gets, and why it ends."""
     received = b""
     answer = None
     try:

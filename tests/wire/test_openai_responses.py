@@ -517,7 +517,7 @@ def completed_texts(found: list[dict[str, Any]]) -> dict[int, str]:
 
 
 def pairs(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """What the events of a stream announce and complete: each thing by its name and its item."""
+    """The items that the events of a stream announce and complete, by name."""
     ends = [
         (event["type"].rpartition("."), event["output_index"])
         for event in found

@@ -1,4 +1,4 @@
-"""What is learnt and kept of a request before its sender has shown the token: nothing."""
+"""Requests without the token: nothing of them is learnt or kept."""
 
 from __future__ import annotations
 

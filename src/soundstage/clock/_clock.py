@@ -16,7 +16,7 @@ MAX_JUMPS: Final = 1_000_000  # some seconds of the machine's time
 
 @runtime_checkable
 class Clock(Protocol):
-    """Where time comes from."""
+    """The source of time."""
 
     virtual: bool
 

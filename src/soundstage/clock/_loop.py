@@ -169,7 +169,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     @_clock_resolution.setter
     def _clock_resolution(self, _: float) -> None:
-        """What asyncio has measured of the machine's clock does not matter."""
+        """Ignore the resolution of the machine's clock, which asyncio sets."""
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Any = None

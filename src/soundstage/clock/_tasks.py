@@ -1,4 +1,4 @@
-"""Where a task waits, in words. Pure."""
+"""The place where a task waits, in words. Pure."""
 
 from __future__ import annotations
 

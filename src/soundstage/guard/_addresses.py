@@ -1,4 +1,4 @@
-"""Where a host is: in this machine, or outside. No name is looked up and no packet is sent to find out."""
+"""Hosts inside and outside of this machine, told apart without looking up a name or sending a packet."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ of_daemon: ContextVar[Daemon | None] = ContextVar("of_daemon", default=None)
 
 
 class Status(StrEnum):
-    """Where a daemon is in its life."""
+    """The state of a daemon."""
 
     STOPPED = "stopped"
     RUNNING = "running"
@@ -88,7 +88,7 @@ class Daemon(ABC):
 
     @property
     def failures(self) -> tuple[BaseException, ...]:
-        """What has failed so far, in order; a cancellation from outside is no failure of a background task."""
+        """The failures so far, in order; a cancellation from outside is no failure of a background task."""
         return tuple(self._reported)
 
     async def wait_for(self, status: Status, *, within: float) -> None:

@@ -1,4 +1,4 @@
-"""What the system tells about its processes (/proc), for those who look for what a run has left.
+"""Facts about processes from /proc, for the search for processes that a run has left.
 
 How it works. A process is found by what stands in its variables, which it cannot help passing on. While it turns into
 another program (execve(2)) it shows none of them, or a part, for a moment that no event ends; so it is looked at again
@@ -20,7 +20,7 @@ _AFTER_NAME: Final = 3  # the first field after the name, which is in brackets a
 
 
 def started_at(pid: int) -> int:
-    """When a process started, in the ticks of the system; 0 if it is gone, or the system does not say."""
+    """The start of a process, in the ticks of the system; 0 if it is gone, or the system does not say."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return _fields(PROC / str(pid), _START)[0]
     return 0

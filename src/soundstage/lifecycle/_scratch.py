@@ -120,7 +120,7 @@ def remove_tree(root: Path) -> None:
 
 
 def mounts_in(root: Path) -> list[Path]:
-    """Where something is mounted in a folder, or over it."""
+    """The mount points in a folder, or over it."""
     within = Path(os.path.realpath(root))
     try:
         lines = (PROC / "self/mountinfo").read_bytes().splitlines()

@@ -164,7 +164,7 @@ def _let_through(daemon: Daemon) -> HarnessError:
 
 
 def _pending_waits() -> str:
-    """Where every other task of this loop waits, a line each."""
+    """The place where every other task of this loop waits, a line each."""
     others = sorted(where(task) for task in asyncio.all_tasks() if task is not asyncio.current_task())
     more = [f"... and {len(others) - SHOWN} more"] if len(others) > SHOWN else []
     return "\n".join([*others[:SHOWN], *more])

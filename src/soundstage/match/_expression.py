@@ -95,7 +95,7 @@ class TooSlowError(Exception):
 
 
 def compiled(pattern: str, flags: int) -> tuple[Callable[[str], Any], int]:
-    """How to search for an expression, and how many groups it has.
+    """The compiled form of an expression: its search, and the number of its groups.
 
     Raises:
         re.error: if it is no expression, or a too large one.

@@ -1,4 +1,4 @@
-"""What a matcher is, and how matchers are combined."""
+"""Matchers, and how they are combined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a sequence repeats itself, so that loops can be shown once. Pure."""
+"""Repeats in a sequence, so that loops can be shown once. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def repeats(items: Sequence[Hashable]) -> list[Repeat]:
 
 
 def _times(items: Sequence[Hashable], start: int, length: int) -> int:
-    """How often the `length` items at `start` come in a row."""
+    """Count how often the `length` items at `start` come in a row."""
     end = start + length
     while end < len(items) and items[end] == items[end - length]:
         end += 1

@@ -41,7 +41,7 @@ _IS: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def argument_problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the arguments: which one, what was expected, what was seen. Empty if nothing is.
+    """List the problems of arguments: which one, what was expected, what was seen. Empty if there is none.
 
     >>> schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     >>> argument_problems(schema, {"path": 3})

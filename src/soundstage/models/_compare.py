@@ -1,4 +1,4 @@
-"""How a request differs from a recorded one, part by part. Pure.
+"""Differences between a request and a recorded one, part by part. Pure.
 
 Compared are roles, texts, tool calls, tool results and the names of the tools on offer. Not compared are the
 name of the model, settings and the ids of calls: they do not change what is said. Messages are aligned before
@@ -129,7 +129,7 @@ def _shown(message: Message) -> str:
 
 
 def _print(message: Message) -> tuple[str, ...]:
-    """What of a message is compared."""
+    """The words of a message that are compared."""
     return (message.role, *(word for part in message.parts for word in _part_print(part)))
 
 
@@ -165,7 +165,7 @@ def _texts(expected: str, seen: str) -> tuple[str, str]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters both begin with."""
+    """The number of characters that both begin with."""
     pairs = zip(one, other, strict=False)
     return next(
         (place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))

@@ -88,7 +88,7 @@ class Called(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What the conversation adds to a request."""
+    """Facts about a request that only its conversation tells."""
 
     previous_agent: str = ""
     iteration: int = 1
@@ -96,7 +96,7 @@ class Context(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Where a condition's value comes from, and what a plain string means there."""
+    """The source of a condition's value, and the meaning of a plain string there."""
 
     value: Callable[[ModelRequest, Context], Any]
     compile: Callable[[Any], Matcher]

@@ -59,14 +59,14 @@ def parse_file(path: Path | str) -> ParsedScript:
 
 
 def parse_text(text: str, source: str, *, form: str = "") -> ParsedScript:
-    """What a text in YAML or JSON says."""
+    """Parse a script from a text in YAML or JSON."""
     report = SourceReport(source)
     node = read_source(text, report, form=form)
     return _parse(node, report) if node is not None else ParsedScript(problems=tuple(report.problems))
 
 
 def parse_data(data: Mapping[str, Any], source: str) -> ParsedScript:
-    """What plain data says."""
+    """Parse a script from plain data."""
     return _parse(wrap_source(data), SourceReport(source))
 
 

@@ -1,4 +1,4 @@
-"""Who asks, where the protocol does not say: the script's `agents` rules. Pure."""
+"""Callers by the script's `agents` rules, for protocols that do not name them. Pure."""
 
 from __future__ import annotations
 

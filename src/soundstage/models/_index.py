@@ -46,7 +46,7 @@ def _anchors(rule: Rule) -> Iterator[_Anchor]:
 
 
 def _keys(name: str, condition: Matcher) -> tuple[Key, ...]:
-    """What a value must contain or be for `condition` to hold; nothing if that cannot be said."""
+    """Texts of which a value must contain or equal one for `condition` to hold; none if that cannot be said."""
     if isinstance(condition, AnyOf):
         parts = [_keys(name, part) for part in condition.parts]
         return tuple(key for keys in parts for key in keys) if all(parts) else ()

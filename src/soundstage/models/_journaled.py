@@ -130,7 +130,7 @@ class _Log:
             del self._names[name]
 
     def _cause(self, request: ModelRequest) -> int | None:
-        """What led to `request`. Where a client does not send ids of calls back, the conversation tells."""
+        """The position of the event that led to `request`. Without ids of calls, the conversation tells."""
         if self._asked_by:
             results = request.tool_results
             if results:

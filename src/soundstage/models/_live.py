@@ -211,7 +211,7 @@ class LiveModel:
 
 
 def _caller_headers(caller: Caller) -> dict[str, str]:
-    """Who asks, as far as a header can say it."""
+    """Headers that name the caller."""
     said = {name: getattr(caller, field) for field, name in _CALLER.items()}
     return {name: value for name, value in said.items() if value and value.isascii() and value.isprintable()}
 

@@ -1,4 +1,4 @@
-"""What a live format is: a request out, events in. Pure: no I/O, no clock, no environment.
+"""Live formats: a request out, events in. Pure: no I/O, no clock, no environment.
 
 The formats are client-side counterparts of the codecs of the wire, and know nothing of them: that a request
 and a reply survive the way through both is what tests of the wire show.
@@ -64,7 +64,7 @@ class LiveFormat(NamedTuple):
 
 
 def read(decoder: Decoder, event: Event) -> Iterator[ModelChunk]:
-    """What `decoder` finds in an event; one that lacks what its type must have is garbled too."""
+    """Decode an event; one without the fields that its type must have is garbled."""
     try:
         yield from decoder.feed(event)
     except (KeyError, TypeError, AttributeError, ValueError) as error:

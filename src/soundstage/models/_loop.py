@@ -36,7 +36,7 @@ def check_loop(request: ModelRequest, reply: Reply, served_by: str) -> None:
 
 
 def _repeats(request: ModelRequest, wanted: list[tuple[str, dict[str, Any]]]) -> int:
-    """How many of the model's last messages in this turn ask for just these tools."""
+    """Count the model's last messages in this turn that ask for just these tools."""
     count = 0
     for message in reversed(request.messages):
         if message.role == "user" and message.text:

@@ -1,4 +1,4 @@
-"""What reading a script gives, whatever form it had: rules that are ready to be added, or problems."""
+"""Parsed scripts of any form: rules that are ready to be added, or problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ParsedRule(NamedTuple):
 
 
 class ParsedScript(NamedTuple):
-    """What a file says. With problems there is nothing else."""
+    """The contents of a script file. With problems there is nothing else."""
 
     problems: tuple[Problem, ...] = ()
     agents: tuple[AgentSpec, ...] = ()

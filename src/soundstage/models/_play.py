@@ -1,4 +1,4 @@
-"""How a reply is played: pieces with their delays on the clock, and faults at their place."""
+"""Play a reply: pieces with their delays on the clock, and faults at their place."""
 
 from __future__ import annotations
 

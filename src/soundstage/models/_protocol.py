@@ -11,7 +11,7 @@ from soundstage.messages import ModelChunk, ModelRequest, ModelResponse, respond
 
 @runtime_checkable
 class Model(Protocol):
-    """Whatever answers requests: scripted, replaying, faulty, live."""
+    """A model: answers requests. Scripted, replaying, faulty and live models are alike."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The reply, piece by piece; the last piece is a `FinishChunk`.
@@ -109,6 +109,6 @@ async def close(stream: AsyncIterator[ModelChunk]) -> None:
 
 
 def kind_of(model: Model) -> str:
-    """What a model calls itself in the journal; a wrapper names what it wraps too."""
+    """The name of a kind of model in the journal; a wrapper's has that of the wrapped model too."""
     name = type(model).__name__.removesuffix("Model").lower() or "model"
     return f"{name}({kind_of(model.inner)})" if isinstance(model, Wrapper) else name

@@ -42,7 +42,7 @@ class Mismatch(NamedTuple):
 
     @property
     def in_one_line(self) -> str:
-        """Why, and every difference."""
+        """The reason, and every difference."""
         listed = [_CAUSES[self.cause].format(self.other), *map(str, self.differences)]
         return "; ".join(" ".join(part.split()) for part in listed)
 

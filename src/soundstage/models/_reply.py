@@ -146,7 +146,7 @@ class Fault(_Data, frozen=True, kw_only=True):
 
 
 class Reply(_Data, frozen=True, kw_only=True):
-    """What the model answers: text, chunks, blocks, tool calls, an error or a fault.
+    """A scripted answer: text, chunks, blocks, tool calls, an error or a fault.
 
     Args:
         text: the text; with `tool_calls`, it comes before them.
@@ -218,7 +218,7 @@ class Reply(_Data, frozen=True, kw_only=True):
 
     @property
     def finish_reason(self) -> FinishReason:
-        """Why the model stops."""
+        """The reason why the model stops."""
         if self.finish is not None:
             return self.finish
         calls = any(block.tool_call is not None for block in self.ordered_blocks)

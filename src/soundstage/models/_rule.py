@@ -22,7 +22,7 @@ SHOWN: Final = 300  # characters of conditions, in each reply of a journal
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How a caller is recognised where the protocol does not say who it is.
+    """A rule that recognises an agent where the protocol does not name the caller.
 
     Args:
         name: the agent's name in conditions and in the trace.
@@ -50,13 +50,13 @@ class Rule(NamedTuple):
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """The name of the rule in messages."""
         title = f"rule {self.number}" + (f" {self.name!r}" if self.name else "")
         return f"{title} ({self.where})" if self.where else title
 
     @property
     def served_by(self) -> str:
-        """How a trace names the answer that it gives: the rule, and the conditions that the request met."""
+        """The source of an answer in traces: the rule, and the conditions that the request met."""
         words = self.describe()
         return f"{self.label} [{words if len(words) <= SHOWN else words[: SHOWN - 1] + '…'}]"
 

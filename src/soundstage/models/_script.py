@@ -96,7 +96,7 @@ def _answer(reply: Any, fields: Mapping[str, Any]) -> Answer:
 
 
 class Script:
-    """What a scripted model says, and when.
+    """An ordered list of rules: what a scripted model answers, and when.
 
     Args:
         strict: a request that no rule answers is an error, and so is a rule that was never used. Unless it is said,

@@ -47,7 +47,7 @@ class Served(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """What serves a request.
+    """The reply that was chosen for a request, and where it comes from.
 
     Args:
         reply: the answer, or the function that makes it.
@@ -143,7 +143,7 @@ class ScriptedModel:
         return [rule for rule in self.script.rules if rule.number not in used]
 
     def replayed(self, requests: Iterable[ModelRequest]) -> list[Served]:
-        """Which rule serves each of some requests, as if they were all that this model is asked, and which rules would
+        """The rule that serves each of some requests, as if this model got no others, and the rules that would
         have served it, had others not come first.
 
         Args:

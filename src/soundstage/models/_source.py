@@ -336,7 +336,7 @@ class _Compose:
         return None
 
     def _merge(self, value: SourceNode, line: int) -> dict[str, SourceField]:
-        """What `<<: *name` or `<<: [*one, *other]` brings; earlier ones win."""
+        """The fields that `<<: *name` or `<<: [*one, *other]` adds; earlier ones win."""
         found: dict[str, SourceField] = {}
         for source in value.items if isinstance(value.value, list) else [value]:
             if not isinstance(source.value, dict):

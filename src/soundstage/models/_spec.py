@@ -32,7 +32,7 @@ class RuleSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
 
 class ScriptSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a scripted model says, and when.
+    """A script file: what a scripted model answers, and when.
 
     Args:
         schema: the address of this schema, for editors.

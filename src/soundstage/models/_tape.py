@@ -52,7 +52,7 @@ class TimedChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RecordedFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How an exchange ended that did not end well.
+    """The failure that ended an exchange.
 
     Args:
         type: `error`: an error answer; `cut`: the reply broke off; `client_gone`: the app left.
@@ -150,7 +150,7 @@ def _finish_of(response: ModelResponse) -> FinishChunk:
 
 
 def failure_of(error: BaseException) -> RecordedFailure:
-    """What a tape keeps of an error that ended a reply; an app that leaves is one too."""
+    """The error that ended a recorded reply; an app that goes away is one too."""
     if isinstance(error, ProviderError):
         return RecordedFailure(
             type="error",
@@ -248,7 +248,7 @@ class Tape:
 
     @property
     def exchanges(self) -> tuple[RecordedExchange, ...]:
-        """What is on it, in the order of the requests."""
+        """The recorded exchanges, in the order of their requests."""
         return tuple(self._exchanges)
 
     def __len__(self) -> int:

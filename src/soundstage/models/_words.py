@@ -18,7 +18,7 @@ _SEEN: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...]] =
 
 
 def in_words(value: Any) -> str:
-    """What a person wrote, in words."""
+    """A value of a script in words, for messages."""
     for kind, words in _SEEN:
         if isinstance(value, kind):
             return words(value)

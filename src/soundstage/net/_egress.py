@@ -40,7 +40,7 @@ _PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 
 
 class Target(NamedTuple):
-    """Where a request through the proxy wanted to go."""
+    """The destination of a request through the proxy."""
 
     host: str
     port: int
@@ -114,7 +114,7 @@ class EgressProxy(Daemon):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The address that it listens on."""
         return int(self.url.rpartition(":")[2])
 
     def environment(self) -> dict[str, str]:
@@ -206,7 +206,7 @@ def _response(status: str, text: str) -> bytes:
 
 
 async def _read_head(reader: asyncio.StreamReader, patience: float) -> bytes:
-    """What a client sends up to an empty line, the limit of bytes, or the end of patience."""
+    """Read up to an empty line, the limit of bytes, or the time limit."""
     head = b""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(patience):

@@ -1,4 +1,4 @@
-"""Who listens in a run, so that a program in a network of its own can reach it there.
+"""Listeners of a run, so that a program in a network of its own can reach them.
 
 How it works. A server announces the address that it listens on, under the journal of its run: all parts of a
 run share one journal, and nothing else does. Whoever makes a network for a program asks for the addresses of

@@ -126,7 +126,7 @@ class Exchange:
         return _Steps(stream, self._suspended)
 
     async def wait(self, step: Awaitable[T]) -> T:
-        """What `step` gives; like `each`, for a single step."""
+        """Await `step` and return its result; like `each`, for a single step."""
         result: T = await _Step(step, self._suspended)
         return result
 
@@ -234,7 +234,7 @@ class _Connections(set[Any]):
             self._empty.set()
 
     def remove(self, connection: Any) -> None:
-        """What a WebSocket calls where an HTTP connection calls `discard`."""
+        """Take a connection out; a WebSocket calls this, an HTTP connection `discard`."""
         self.discard(connection)
 
     async def gone(self) -> None:

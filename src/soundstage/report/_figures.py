@@ -22,7 +22,7 @@ class Figure(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What can be said about a section before looking at its events."""
+    """The head of a section: title, outcome, date and figures."""
 
     title: str
     outcome: str

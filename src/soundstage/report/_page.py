@@ -167,7 +167,7 @@ def hash_of(text: str) -> str:
 
 
 def _context(number: int, section: Section) -> dict[str, Any]:
-    """What the template needs to know of a section."""
+    """The values of a section for the template."""
     from markupsafe import Markup
 
     summary = summarise(section)

@@ -138,13 +138,13 @@ class Numbering:
 
 
 class History:
-    """What each conversation has seen: a tree of messages, one path for every request."""
+    """The histories of all conversations: a tree of messages, one path for every request."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[Any, ...], int] = {}
 
     def earlier(self, request: ModelRequest, messages: Sequence[int]) -> int:
-        """How many of the first `messages` an earlier request of the same conversation began with."""
+        """The number of first `messages` that an earlier request of the same conversation began with."""
         caller = request.caller
         node: Any = (caller.conversation, caller.agent)
         known = 0

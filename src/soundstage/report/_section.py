@@ -1,4 +1,4 @@
-"""What a page shows: one section for each journal."""
+"""Sections of a page: one for each journal."""
 
 from __future__ import annotations
 

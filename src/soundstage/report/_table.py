@@ -116,7 +116,7 @@ def _list(cells: Sequence[_Cell], width: int, *, colour: bool) -> list[str]:
 
 
 def _remarks(rows: Sequence[SummaryRow]) -> list[str]:
-    """Why a cost is not known, and which hosts were tried."""
+    """The reasons why costs are not known, and the hosts that were tried."""
     found: dict[str, None] = {}
     for row in rows:
         for figure in figures_of(row.trace):

@@ -20,7 +20,7 @@ IN_A_FILE: Final = 120  # columns where there is no terminal
 
 
 class _Look(NamedTuple):
-    """How wide and how colourful a text may be."""
+    """Width and colour of a text."""
 
     width: int
     colour: bool
@@ -92,7 +92,7 @@ def show_journal(journal: Path | str, *, html: Path | str | None = None) -> str:
 
 
 def _lost(events: Sequence[UnknownEvent]) -> str:
-    """How many lines could not be read, and which."""
+    """The number of lines that could not be read, and which."""
     if not events:
         return ""
     count = f"{len(events)} line{'s' if len(events) != 1 else ''}"

@@ -74,7 +74,7 @@ class Lane(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """What is drawn above the events."""
+    """The drawing above the events: lanes, bars and marks."""
 
     lanes: list[Lane]
     bars: list[Bar]

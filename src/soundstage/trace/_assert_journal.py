@@ -21,7 +21,7 @@ _WHOLE: Final = "`soundstage show JOURNAL` prints all events"
 
 
 class EventSource(Protocol):
-    """What the assertions need of a journal: `Journal` and `soundstage.agents.TypedJournal` have it."""
+    """The side of a journal that assertions use: `Journal` and `soundstage.agents.TypedJournal` have it."""
 
     @property
     def closed(self) -> bool:
@@ -97,7 +97,7 @@ def _subsequence(wanted: Sequence[Matcher], records: Sequence[Record]) -> list[R
 
 
 class _Miss(NamedTuple):
-    """Which record comes nearest to what is missing, why it is not it, and whether it only came too early."""
+    """The record nearest to the missing event, why it does not match, and whether it only came too early."""
 
     near: Record | None
     reason: str

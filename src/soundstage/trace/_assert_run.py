@@ -120,7 +120,7 @@ def check_model_requests(trace: Trace, count: int) -> Finding:
 
 
 def silences_asserted() -> int:
-    """How often this process has checked that there was no request, and found none.
+    """Count the checks of this process that expected no request, and found none.
 
     A test that uses a model server and ends without a request fails, unless this has grown meanwhile.
     """

@@ -1,4 +1,4 @@
-"""What a run cost: tokens times prices.
+"""The cost of a run: tokens times prices.
 
 Source of the prices, in US dollars per million tokens, read in November 2026: the package genai-prices 0.2.3,
 which follows the providers' price lists. The price table inside the Claude Code CLI 2.1.330 has the same
@@ -126,7 +126,7 @@ PRICES: Final = Prices(
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run cost, or why nobody can say.
+    """The cost of a run, or the reason why it is not known.
 
     Args:
         amount: US dollars; `None` when some part of it is not known.

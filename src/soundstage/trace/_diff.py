@@ -186,7 +186,7 @@ def _sides(left: Any, right: Any) -> list[str]:
 
 
 def _common(left: str, right: str) -> int:
-    """How many characters two texts begin with in common."""
+    """The number of characters at the beginning that two texts have in common."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((place for place, (one, other) in pairs if one != other), min(len(left), len(right)))
 

@@ -1,4 +1,4 @@
-"""Whether words of one agent have reached another one: what the other was asked decides.
+"""Check that feedback of one agent has reached another: it must stand in a later request of the other.
 
 Somebody is informed who was asked with the keyword in words that come from an informed agent; at first that is the
 sender alone, once it has spoken of it. The keyword in other words proves nothing: the user may have said it, the
@@ -130,7 +130,7 @@ def _reached(trace: Trace, speaking: Matcher, acting: Matcher, word: str) -> Ste
 
 
 class _Knowing:
-    """Who knows of the feedback in one conversation, and which words with the keyword come from elsewhere."""
+    """The agents of one conversation that know the feedback, and texts with the keyword from elsewhere."""
 
     def __init__(self, word: str) -> None:
         self._word = word

@@ -1,4 +1,4 @@
-"""What an assertion found, and how a finding becomes an error."""
+"""Findings: the results of checks, and how one becomes an error."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def _by(served_by: str) -> str:
 
 
 def _asked(step: Step) -> str:
-    """What the request brings: tool results, else the last words of the user."""
+    """The news of a request: tool results, else the last text of the user."""
     results = step.request.tool_results
     if results:
         return ", ".join(f"result {preview(_flat(result.text), 40)}" for result in results)

@@ -1,4 +1,4 @@
-"""How near a value comes to a condition, to show the nearest one when none meets it. Pure."""
+"""Nearness of values to a condition: failures show the nearest value. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_THE_CLASS: Final = 0.5  # an event of the right class is nearer than any of 
 
 
 def likeness(text: str, wanted: str) -> float:
-    """How alike two texts are, from 0 to 1, upper and lower case alike; the best line of `text` counts."""
+    """The likeness of two texts, from 0 to 1, upper and lower case alike; the best line of `text` counts."""
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted.casefold())
     best = 0.0
@@ -52,7 +52,7 @@ def _of_fields(wanted: Fields, value: Any) -> float:
 
 
 def reason_of(wanted: Matcher, value: Any) -> str | None:
-    """Why `value` does not match, when it is only to be explained: a condition that cannot say is no match."""
+    """The reason why `value` does not match, for messages only: a condition that raises is no match."""
     try:
         return wanted.explain(value)
     except MatchError as error:

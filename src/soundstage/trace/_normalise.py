@@ -1,4 +1,4 @@
-"""What stays the same when a run is repeated, in process or over any wire, as plain JSON values.
+"""Normalised traces: equal for two runs of one script, in process or over any wire. Plain JSON values.
 
 Left out: positions, times, ids, wire formats, token counts, and what the app sent (prompts differ between
 formats). Conversations are told apart by their order, and steps are grouped by conversation, so that it does

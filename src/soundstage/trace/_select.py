@@ -59,7 +59,7 @@ def _named(event: Any) -> _Owner:
 
 
 class _Choice:
-    """Which owners are chosen."""
+    """The chosen owners."""
 
     def __init__(self, agent: Matcher | None, conversation: str | None) -> None:
         self.agent = agent

@@ -13,7 +13,7 @@ Order = Literal["exact", "in_order", "any_order"]
 
 
 class Lists(NamedTuple):
-    """What is compared.
+    """Two sequences in words: the expected conditions and what happened.
 
     Args:
         what: what one thing is called: `agent`, `tool call`.
@@ -143,7 +143,7 @@ _ORDERS: Final[dict[str, Callable[..., Finding]]] = {
 
 
 def comparison(order: Order) -> Callable[..., Finding]:
-    """How two lists are compared.
+    """Settings of a comparison of two lists.
 
     Raises:
         ScriptError: for an unknown order.
@@ -178,7 +178,7 @@ def _failed(
 
 
 def _sentence(lists: Lists, row: Row) -> str:
-    """What is wrong in one row."""
+    """One difference as a sentence."""
     if row.expected is None:
         assert row.seen is not None
         return f"{lists.what} {row.seen + 1} was not expected: {lists.seen[row.seen]}"
@@ -188,6 +188,6 @@ def _sentence(lists: Lists, row: Row) -> str:
 
 
 def _position(lists: Lists, rows: list[Row], row: Row) -> int | None:
-    """Where the trouble began: at what was seen, else at the last thing before the gap."""
+    """The first difference: the seen item, else the last item before the gap."""
     before = [other.seen for other in rows[: rows.index(row) + 1] if other.seen is not None]
     return lists.positions[before[-1]] if before else None

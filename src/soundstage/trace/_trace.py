@@ -36,7 +36,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
-    """What happened in a run. Build it with `build_trace(records)` or `Trace.of(journal)`.
+    """The trace of a run: all that happened. Build it with `build_trace(records)` or `Trace.of(journal)`.
 
     An agent without a name is called `main`. Positions are those of the journal, times are seconds on the
     run's clock.
@@ -95,7 +95,7 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
 
     @property
     def stop_reason(self) -> str:
-        """Why the agents stopped taking turns, for the last time if several conversations did; empty while they go on.
+        """The reason why the agents stopped taking turns, of the last conversation; empty while they go on.
 
         A team says `end`, `complete`, `max_iterations` or `error`.
         """
@@ -129,7 +129,7 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def handovers(self) -> tuple[HandOver, ...]:
-        """Where one agent took over from another."""
+        """Hand-overs: an agent took over from another."""
         return handovers_of(self)
 
     @property
@@ -162,7 +162,7 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
         return sum(self.usage_by_model.values(), Usage())
 
     def cost(self, prices: Prices = PRICES) -> Cost:
-        """What all replies cost. An unknown model makes a cost without an amount and with the reason.
+        """The cost of all replies. With an unknown model it has no amount, and the reason.
 
         Args:
             prices: the price table; `PRICES.extended({...})` adds your own.
@@ -188,7 +188,7 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
         return self._effects.get(position, ())
 
     def causes(self, position: int) -> tuple[Record, ...]:
-        """What led to the record at `position`, from the first known cause down to the record itself.
+        """The chain of causes of the record at `position`, from the first known cause to the record itself.
 
         Raises:
             ScriptError: if no record of the trace has this position.
@@ -240,7 +240,7 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
     def normalised(
         self, *, mask: Mapping[str | Pattern[str], str] | None = None, models: bool = False
     ) -> dict[str, Any]:
-        """What stays the same from run to run; see `soundstage.trace.normalise`."""
+        """The trace as plain JSON values without what differs between runs; see `soundstage.trace.normalise`."""
         return normalise(self, mask=mask, models=models)
 
 

@@ -1,4 +1,4 @@
-"""Which requests are one turn of an agent: runs, out of what the journal says about who asks.
+"""Turns of agents: groups requests by caller, headers, spans and histories, as the journal has them.
 
 Agents of one conversation may be at work at the same time, so who spoke last says little. What is known, the surest
 first:
@@ -115,7 +115,7 @@ class _Work:
 
 
 class _Conversation:
-    """Who is at work in one conversation."""
+    """The agents at work in one conversation."""
 
     __slots__ = ("asking", "latest", "made", "open", "parents", "runs", "said", "since")
 

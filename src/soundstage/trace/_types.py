@@ -1,4 +1,4 @@
-"""What a trace is made of: steps, runs, tool calls, messages, failures. Frozen records."""
+"""The parts of a trace: steps, turns of agents, tool calls, messages, failures. Frozen records."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class AgentRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """What the agent reported; without a report, what became of the last step."""
+        """The outcome that the agent reported; without a report, that of its last step."""
         if self.finished is not None:
             return self.finished.outcome
         last = self.steps[-1]

@@ -36,7 +36,7 @@ class AnthropicMessages:
         return _anthropic_encode.fault(error, stamp)
 
     def count_tokens(self, body: bytes) -> int:
-        """How many tokens a request would have: an estimate, the same each time.
+        """Estimate the tokens of a request, the same each time.
 
         Args:
             body: what was posted to be counted; a request that need not say `max_tokens`.

@@ -71,7 +71,7 @@ def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> byte
 
 
 def _stop(finish: ModelResponse | FinishChunk) -> dict[str, Any]:
-    """Why the model stopped."""
+    """The reason why the model stopped."""
     if finish.stopped_by:
         return {"stop_reason": "stop_sequence", "stop_sequence": finish.stopped_by}
     return {"stop_reason": FINISH[finish.finish], "stop_sequence": None}

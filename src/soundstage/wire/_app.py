@@ -184,7 +184,7 @@ class WireApp:
         return Stamp(self._ids.draw(), int(self._epoch + self._clock.now()))
 
     async def _side(self, request: HttpRequest, exchange: Exchange, found: Found) -> None:
-        """What no model answers: counts, lists, embeddings."""
+        """Answer a request that needs no model: counts, lists, embeddings."""
         what, body = _side.answer(found, request.body)
         self.journal.append(RequestServed(format=found.format, path=request.path, what=what), source="wire")
         await exchange.reply(200, {"content-type": "application/json"}, body)
@@ -323,7 +323,7 @@ class _Events:
         }
 
     def of(self, chunk: ModelChunk) -> bytes:
-        """What is to be sent for `chunk`."""
+        """The bytes to send for `chunk`."""
         if type(chunk) is StartChunk:
             self.headers.update(chunk.headers)
             shown = msgspec.structs.replace(self._asked, model=chunk.model or self._asked.model)

@@ -1,4 +1,4 @@
-"""Who asks, as far as the protocol says. Pure: headers and request in, request with its caller out.
+"""Callers, as far as the protocol names them. Pure: headers and request in, request with its caller out.
 
 The order: our own headers first, then what real clients send. Claude Code names the session and the
 sub-agent in headers; other CLIs name a session or a thread.
@@ -138,7 +138,7 @@ def _numbered(subagent: str) -> str:
 
 
 def _parent(subagent: str | None) -> str:
-    """Who has started a sub-agent: another one, or the main agent, which Claude Code does not number."""
+    """The parent of a sub-agent: another one, or the main agent, which Claude Code does not number."""
     return _numbered(subagent) if subagent else MAIN
 
 

@@ -31,7 +31,7 @@ OPENAI: Final = {  # name -> when it was created (Unix seconds)
 
 
 class Claude(NamedTuple):
-    """What the list says about a model of Anthropic."""
+    """An entry of Anthropic's list of models."""
 
     shown: str
     created: str = EPOCH
@@ -50,7 +50,7 @@ EMBEDS: Final = ("embedContent", "batchEmbedContents", "countTokens")
 
 
 class GeminiModel(NamedTuple):
-    """What the list says about a model of Gemini."""
+    """An entry of Gemini's list of models."""
 
     shown: str
     input_tokens: int = 1_048_576

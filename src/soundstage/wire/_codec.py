@@ -1,4 +1,4 @@
-"""What a provider format is: bytes in, requests out; chunks in, bytes out. Pure: no I/O, clock, randomness.
+"""Codecs of provider formats: bytes in, requests out; chunks in, bytes out. Pure: no I/O, clock, randomness.
 
 A codec translates one provider's HTTP bodies. `decode` refuses what the provider would refuse. A complete
 answer is `encode`, a streamed one the events of `encoder`; both get their id and time from outside.
@@ -19,7 +19,7 @@ DEEPEST: Final = 256  # levels of a body; what is deeper could not be read back,
 
 
 class Stamp(NamedTuple):
-    """What a codec may not make up itself: the answer's id (24 letters and digits) and time (Unix seconds)."""
+    """The id (24 letters and digits) and time (Unix seconds) of an answer. A codec makes up neither."""
 
     id: str
     created: int
@@ -37,7 +37,7 @@ class Encoder(Protocol):
     """One streamed answer. Each call returns the bytes to send, possibly none."""
 
     def begin(self) -> bytes:
-        """What comes before the first chunk."""
+        """The bytes before the first chunk."""
         ...
 
     def chunk(self, chunk: ModelChunk) -> bytes:
@@ -45,7 +45,7 @@ class Encoder(Protocol):
         ...
 
     def finish(self, finish: FinishChunk) -> bytes:
-        """What closes open blocks and the stream."""
+        """The bytes that close open blocks and the stream."""
         ...
 
     def error(self, error: ProviderError) -> bytes:

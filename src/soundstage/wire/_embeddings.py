@@ -55,7 +55,7 @@ class Input(NamedTuple):
 
 
 class EmbeddingRequest(NamedTuple):
-    """What an app asked for. `tokens` is counted for token arrays and estimated for texts."""
+    """A request for embeddings. `tokens` is counted for token arrays and estimated for texts."""
 
     model: str
     inputs: tuple[Input, ...]

@@ -1,4 +1,4 @@
-"""Which fields of a request are served, which change nothing, and which are refused. One table for each format.
+"""Tables of request fields, one for each format: served, without effect, or refused.
 
 A scripted answer does not depend on how a model would be sampled, billed or stored, so such fields are accepted and
 have no effect (`INERT`). A field that asks for something in the answer is served by the codec (`SERVED`), or refused

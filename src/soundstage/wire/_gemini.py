@@ -41,7 +41,7 @@ class Gemini:
         return _gemini_encode.fault(error)
 
     def count_tokens(self, body: bytes) -> int:
-        """How many tokens a request would have: an estimate, the same each time.
+        """Estimate the tokens of a request, the same each time.
 
         Args:
             body: what was posted to be counted: contents, or a whole `generateContentRequest`.

@@ -220,7 +220,7 @@ def _result(given: Fields, path: str) -> ToolResult:
 
 
 def _said(response: Fields) -> tuple[str, bool]:
-    """What a function returned, and whether that is an error.
+    """The output of a function, and whether it is an error.
 
     Source: the reference of FunctionResponse: `error` holds an error, `output` the output, otherwise all of
     it is the output. The provider's Python client puts the output into `result`.

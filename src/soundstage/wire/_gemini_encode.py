@@ -120,7 +120,7 @@ def _call(call: ToolCall) -> dict[str, Any] | None:
 
 
 def _reason(finish: FinishReason, malformed: ToolCall | None) -> dict[str, str]:
-    """Why the model stopped. Arguments cut off at the token limit are that, and not malformed."""
+    """The reason why the model stopped. Arguments cut off at the token limit are that, and not malformed."""
     if malformed is None or FINISH[finish] != "STOP":
         return {"finishReason": FINISH[finish]}
     message = f"Malformed function call: {malformed.name}({malformed.raw})"

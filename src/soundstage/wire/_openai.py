@@ -1,4 +1,4 @@
-"""What the OpenAI formats share: error answers and the words of refusals.
+"""Shared by the OpenAI formats: error answers and the words of refusals.
 
 Source: the provider's guide to error codes, and answers of its servers to faulty requests.
 """

@@ -235,7 +235,7 @@ def _thinking(given: dict[str, Any]) -> tuple[Part, ...]:
 
 
 def _beside_content(given: dict[str, Any], where: str) -> Iterator[Part]:
-    """What an assistant message may hold instead of content, or beside it."""
+    """The parts of an assistant message beside its content: refusal, audio, the old function call."""
     if isinstance(given.get("refusal"), str):
         yield Text(text=given["refusal"])
     if given.get("audio") is not None:

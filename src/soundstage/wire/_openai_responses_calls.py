@@ -22,7 +22,7 @@ JOIN: Final = "__"
 
 
 class CallItem(NamedTuple):
-    """How a call of a built-in tool is written."""
+    """The form of a call of a built-in tool."""
 
     kind: str  # the item's type
     prefix: str  # of its id
@@ -55,7 +55,7 @@ class Called(NamedTuple):
 
 
 def calls_of(tools: Sequence[ToolDefinition]) -> Callable[[str], Called]:
-    """How calls of the offered tools are written, by the name of the tool."""
+    """The forms of calls of the offered tools, by the name of the tool."""
     known = {tool.name: _called(tool) for tool in tools}
     return lambda name: known.get(name) or Called("function_call", name)
 

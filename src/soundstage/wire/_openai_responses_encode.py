@@ -67,7 +67,7 @@ ECHOED: Final[dict[str, Any]] = {  # what the response repeats of the request, a
 
 
 class Grammar(NamedTuple):
-    """What the events of one kind of item are called."""
+    """The names of the events of one kind of item."""
 
     prefix: str  # of the item's id
     text: str  # the events for its text
@@ -194,7 +194,7 @@ def seal_of(request: ModelRequest) -> str:
 
 
 def last_status(status: str) -> str:
-    """What the item is that a reply ends with; earlier ones are always complete."""
+    """The status of the last item of a reply; earlier items are always complete."""
     return "completed" if status == "completed" else "incomplete"
 
 

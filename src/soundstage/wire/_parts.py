@@ -1,4 +1,4 @@
-"""What the Anthropic and the Gemini codec share: the order of streamed blocks, and the estimate of tokens."""
+"""Shared by the Anthropic and the Gemini codec: the order of streamed blocks, and the estimate of tokens."""
 
 from __future__ import annotations
 

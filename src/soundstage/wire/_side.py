@@ -1,4 +1,4 @@
-"""What a client asks beside generation, and no model answers: token counts, model lists, embeddings. Pure."""
+"""Requests that need no model: token counts, model lists, embeddings. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people said and saw, above the events: messages, what they did besides, screens that have a name."""
+"""Messages, other acts of people, and named screens, above the events."""
 
 from __future__ import annotations
 

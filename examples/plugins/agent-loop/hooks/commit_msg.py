@@ -38,7 +38,7 @@ def _message(commit: Commit, payload: dict[str, Any]) -> str | None:
 
 
 def problem_of(message: str) -> str:
-    """What is wrong with a message; nothing if it is empty."""
+    """The problem of a commit message; empty if there is none."""
     lines = [line for line in message.strip().splitlines() if not line.startswith("#")]
     if not lines:
         return "The commit message is empty."

@@ -50,7 +50,7 @@ class Commit(NamedTuple):
 
 
 class Add(NamedTuple):
-    """What a command stages before it commits; all of it if there are no paths."""
+    """The paths that a command stages before it commits; everything if there are no paths."""
 
     paths: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""What a hook needs: its input, and the ways to answer. Every plugin is installed alone and has its own copy.
+"""The input of a hook, and the ways to answer. Every plugin is installed alone and has its own copy.
 
 A hook gets one JSON object on its standard input. It blocks with exit code 2 and the reason on standard error;
 any other failure would let the action through, so that a guard that breaks has to block as well.

@@ -115,7 +115,7 @@ def matching(rules: Mapping[str, Rule], payload: Mapping[str, Any]) -> list[Rule
 
 
 def text_of(payload: Mapping[str, Any]) -> str:
-    """What the rules look at: the prompt, what a tool is given, what it has answered."""
+    """The texts that the rules look at: the prompt, a tool's arguments, its answer."""
     event = payload["hook_event_name"]
     if event in TEXTS:
         return str(payload.get(TEXTS[event]) or "")

@@ -66,7 +66,7 @@ def capture(url: str, file: Path, width: int, height: int) -> None:
 
 
 def _run(command: list[str], home: str, file: Path) -> str:
-    """What the browser says; one that hangs is ended, and started once more if there is no picture yet."""
+    """The browser's output; one that hangs is ended, and started once more if there is no picture yet."""
     for _ in range(TRIES):
         said = _once(command, home)
         if said is not None:
@@ -77,7 +77,7 @@ def _run(command: list[str], home: str, file: Path) -> str:
 
 
 def _once(command: list[str], home: str) -> str | None:
-    """What the browser says, or `None` if it does not end."""
+    """The browser's output, or `None` if it does not end."""
     try:
         process = subprocess.Popen(
             command,

@@ -24,7 +24,7 @@ Content = list[dict[str, Any]]
 
 
 class ToolError(Exception):
-    """What the caller did wrong, or what is missing; the model reads it."""
+    """A mistake of the caller, or a missing program; the model reads it."""
 
 
 class Studio:
