@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -73,3 +73,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if skipped and session.exitstatus == pytest.ExitCode.OK:
         reporter.write_line(f"{len(skipped)} test(s) were skipped that this machine has to run", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def exists() -> Callable[[int], bool]:
+    """Whether a process is there; one that has ended and waits to be collected counts too."""
+    return _exists
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

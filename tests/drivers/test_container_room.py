@@ -17,9 +17,9 @@ import pytest
 from soundstage.drivers import Command, InContainer, Terminal, isolation_problem
 from soundstage.drivers._container._engine import LABEL, Engine
 from soundstage.drivers._isolation import Sandbox
-from soundstage.drivers._process import Process
 from soundstage.errors import EnvironmentProblem, WaitTimeout
 from soundstage.journal import EgressTried, Journal, ProcessExited
+from soundstage.lifecycle import Process
 from soundstage.net import Exchange, HttpRequest, HttpServer
 
 

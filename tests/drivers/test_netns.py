@@ -19,10 +19,9 @@ import pytest
 from soundstage.drivers import Command, Terminal, _netns
 from soundstage.drivers._isolation import Isolation, Sandbox
 from soundstage.drivers._netns_setup import KINDS
-from soundstage.drivers._process import Process
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import EgressTried, Journal, ProcessExited
-from soundstage.lifecycle import LoopThread
+from soundstage.lifecycle import LoopThread, Process
 from soundstage.net import LOOPBACK, EgressProxy, Exchange, HttpRequest, HttpServer, listeners_of
 from support.footprint import open_files
 

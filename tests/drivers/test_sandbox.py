@@ -21,10 +21,10 @@ import pytest
 
 from soundstage.drivers import Command, InSandbox, Isolation, Terminal, isolation_problem
 from soundstage.drivers._isolation import Sandbox
-from soundstage.drivers._room import Launch
 from soundstage.drivers._sandbox_view import View, hidden_folders, view_of
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import EgressTried, Journal
+from soundstage.lifecycle import Launch
 from support.footprint import open_files
 
 ATTEMPTS = """

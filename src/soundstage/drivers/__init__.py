@@ -21,14 +21,12 @@ from soundstage.drivers._isolation import (
     as_isolation,
     isolation_problem,
 )
-from soundstage.drivers._process import GRACE, Process
 from soundstage.drivers._protocol import Driver, Session, Turn
 from soundstage.drivers._terminal import Terminal
 from soundstage.drivers._terminal_console import TerminalConsole
 from soundstage.drivers.claude_code import ClaudeCode
 
 __all__ = [
-    "GRACE",
     "AnyIsolation",
     "ClaudeCode",
     "Command",
@@ -44,7 +42,6 @@ __all__ = [
     "Mount",
     "Network",
     "Output",
-    "Process",
     "Sandbox",
     "Session",
     "Terminal",

@@ -16,10 +16,9 @@ from soundstage.clock import time_limit
 from soundstage.drivers._argv import checked_argv
 from soundstage.drivers._exits import ExitCodes
 from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
-from soundstage.drivers._process import GRACE, SHOWN, Process
 from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, ProcessExited, Record
-from soundstage.lifecycle import Daemon
+from soundstage.lifecycle import GRACE, SHOWN, Daemon, Process
 from soundstage.match import Matcher, matcher, preview
 from soundstage.net import EgressProxy
 from soundstage.trace import checking

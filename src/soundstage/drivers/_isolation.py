@@ -26,12 +26,11 @@ from typing import Final
 import msgspec
 
 from soundstage.drivers._netns import Namespace
-from soundstage.drivers._room import Launch, Room
 from soundstage.drivers._sandbox_room import SandboxRoom
 from soundstage.drivers._sandbox_view import View, hidden_folders
 from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal
-from soundstage.lifecycle import LoopThread, ScratchFolder
+from soundstage.lifecycle import Launch, LoopThread, Room, ScratchFolder
 from soundstage.net import EgressProxy
 
 

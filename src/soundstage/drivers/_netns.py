@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from soundstage.drivers._netns_outside import Outside
-from soundstage.drivers._room import Launch
 from soundstage.errors import EnvironmentProblem, HarnessError
 from soundstage.journal import Journal
+from soundstage.lifecycle import Launch
 from soundstage.net import Listener, listeners_of
 
 SETUP: Final = Path(__file__).with_name("_netns_setup.py")

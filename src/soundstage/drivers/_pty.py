@@ -24,8 +24,8 @@ import termios
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from soundstage.drivers._process import GRACE, Process
 from soundstage.errors import EnvironmentProblem
+from soundstage.lifecycle import GRACE, Process
 
 ENOUGH: Final = 1024 * 1024  # bytes of one piece
 TURNS: Final = 64  # of the event loop, at most, in which a piece is collected

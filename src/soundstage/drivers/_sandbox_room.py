@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from soundstage.drivers._netns import Namespace, replaced_files
-from soundstage.drivers._room import Launch
 from soundstage.drivers._sandbox_view import View, hidden_folders, view_of
 from soundstage.errors import ScriptError
 from soundstage.journal import Journal
+from soundstage.lifecycle import Launch
 
 
 class SandboxRoom(Namespace):

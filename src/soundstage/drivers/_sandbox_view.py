@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from soundstage.drivers._room import Launch
+from soundstage.lifecycle import Launch
 
 _HOMES: Final = ("/home", "/root", "/Users")
 _SHARED: Final = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108  (they are hidden, not written to)

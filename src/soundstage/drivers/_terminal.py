@@ -22,12 +22,11 @@ from soundstage.clock import time_limit
 from soundstage.drivers._argv import checked_argv
 from soundstage.drivers._exits import ExitCodes
 from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
-from soundstage.drivers._process import GRACE
 from soundstage.drivers._pty import Pty, PtyProcess
 from soundstage.drivers._screen_log import ScreenLog
 from soundstage.errors import AppError, ExpectationError, InvalidStateError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, Noted
-from soundstage.lifecycle import Daemon
+from soundstage.lifecycle import GRACE, Daemon
 from soundstage.match import Matcher, matcher
 from soundstage.net import EgressProxy
 from soundstage.trace import checking

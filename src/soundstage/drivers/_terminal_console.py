@@ -23,10 +23,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from soundstage.drivers._lines import LineSplitter
 from soundstage.drivers._terminal import Terminal
 from soundstage.errors import AppError, InvalidStateError
 from soundstage.journal import Journal, MessageSent, Noted, Record
+from soundstage.lifecycle import LineSplitter
 from soundstage.worlds import Console, ConsoleLines, Screen
 
 WITHIN: Final = 30.0

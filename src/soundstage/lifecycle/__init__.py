@@ -1,22 +1,31 @@
-"""Things that start, run and stop: daemons, the supervisor that owns them, and folders that go with a run."""
+"""Things that start, run and stop: daemons and their supervisor, processes, folders that go with a run."""
 
 from soundstage.lifecycle._beneath import files_beneath, read_beneath, write_beneath
 from soundstage.lifecycle._daemon import ENDED, Daemon, Status, TaskDaemon, of_daemon
 from soundstage.lifecycle._git_call import GitCall, git_call, run_git
 from soundstage.lifecycle._leaving import leave_nothing, told_to_end
+from soundstage.lifecycle._lines import LineSplitter
 from soundstage.lifecycle._patience import Patience
+from soundstage.lifecycle._process import GRACE, SHOWN, Process
 from soundstage.lifecycle._processes import owner_is_dead, started_at, variables_of
+from soundstage.lifecycle._room import Launch, Room
 from soundstage.lifecycle._scratch import ScratchFolder, end_processes_in, remove_tree
 from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
 from soundstage.lifecycle._thread import LoopThread
 
 __all__ = [
     "ENDED",
+    "GRACE",
+    "SHOWN",
     "UNCLEAN",
     "Daemon",
     "GitCall",
+    "Launch",
+    "LineSplitter",
     "LoopThread",
     "Patience",
+    "Process",
+    "Room",
     "ScratchFolder",
     "Status",
     "Supervisor",

@@ -17,10 +17,10 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.clock import IdSource
-from soundstage.drivers import GRACE, AnyIsolation, Isolation, Process, Sandbox, as_isolation
+from soundstage.drivers import AnyIsolation, Isolation, Sandbox, as_isolation
 from soundstage.errors import AppError, InvalidStateError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageSent
-from soundstage.lifecycle import Daemon
+from soundstage.lifecycle import GRACE, Daemon, Process
 from soundstage.match import preview
 from soundstage.mcp._client import McpClient
 from soundstage.mcp._events import McpProbed

@@ -22,10 +22,9 @@ from soundstage.drivers._container._exec import Output, run_in
 from soundstage.drivers._container._health import SECOND, Health, HealthCheck, health_of
 from soundstage.drivers._container._network import Network
 from soundstage.drivers._container._room import bridge_to
-from soundstage.drivers._process import GRACE, Process
 from soundstage.errors import AppError, EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, MessageSent
-from soundstage.lifecycle import Daemon
+from soundstage.lifecycle import GRACE, Daemon, Process
 from soundstage.net import LOOPBACK
 
 WITHIN: Final = 30.0

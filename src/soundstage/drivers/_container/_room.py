@@ -24,10 +24,9 @@ from typing import Any, Final, NamedTuple
 
 from soundstage.drivers._container._engine import LABEL, Engine, forgiving, own_labels
 from soundstage.drivers._netns import Inside, name_files
-from soundstage.drivers._room import Launch
 from soundstage.errors import EnvironmentProblem, InvalidStateError
 from soundstage.journal import Journal
-from soundstage.lifecycle import ScratchFolder
+from soundstage.lifecycle import Launch, ScratchFolder
 
 BRIDGE: Final = Path(__file__).with_name("_bridge.py")
 NAMES: Final = "resolv.conf"

@@ -9,11 +9,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from soundstage.clock import time_limit
-from soundstage.drivers._process import GRACE, Process
-from soundstage.drivers._room import Room
 from soundstage.drivers.claude_code._binary import INSTALL, TESTED_VERSION
 from soundstage.errors import EnvironmentProblem, WaitTimeout
 from soundstage.journal import Journal
+from soundstage.lifecycle import GRACE, Process, Room
 from soundstage.match import preview
 
 WITHIN: Final = 30.0

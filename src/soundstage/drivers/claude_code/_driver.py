@@ -10,7 +10,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from soundstage.clock import IdSource
 from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
-from soundstage.drivers._process import GRACE
 from soundstage.drivers.claude_code._binary import find_cli
 from soundstage.drivers.claude_code._cli import Cli
 from soundstage.drivers.claude_code._environment import (
@@ -25,7 +24,7 @@ from soundstage.drivers.claude_code._session import CONTROL_WITHIN, WITHIN, Clau
 from soundstage.drivers.claude_code._turn import ClaudeTurn
 from soundstage.errors import InvalidStateError
 from soundstage.journal import Journal
-from soundstage.lifecycle import Daemon
+from soundstage.lifecycle import GRACE, Daemon
 from soundstage.net import EgressProxy
 from soundstage.worlds import Workspace
 

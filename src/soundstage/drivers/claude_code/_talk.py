@@ -23,8 +23,6 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from soundstage.clock import time_limit
-from soundstage.drivers._process import GRACE, Process
-from soundstage.drivers._room import Room
 from soundstage.drivers.claude_code._binary import INSTALL, TESTED_VERSION, too_old
 from soundstage.drivers.claude_code._callbacks import Callbacks, HookCallback
 from soundstage.drivers.claude_code._commits import commits_between, head_log
@@ -49,6 +47,7 @@ from soundstage.errors import (
     WaitTimeout,
 )
 from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, ModelFailed, ModelRequested
+from soundstage.lifecycle import GRACE, Process, Room
 from soundstage.match import preview
 from soundstage.messages import ModelRequest
 

@@ -25,12 +25,12 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from soundstage.drivers._launcher import LENGTH
-from soundstage.drivers._lines import LineSplitter
-from soundstage.drivers._room import Launch, Room
 from soundstage.errors import AppError, EnvironmentProblem, HarnessError, InvalidStateError
 from soundstage.journal import Journal, Noted, ProcessExited, ProcessStarted
-from soundstage.lifecycle import end_processes_in
+from soundstage.lifecycle._launcher import LENGTH
+from soundstage.lifecycle._lines import LineSplitter
+from soundstage.lifecycle._room import Launch, Room
+from soundstage.lifecycle._scratch import end_processes_in
 
 LAUNCHER: Final = Path(__file__).with_name("_launcher.py")
 KEPT: Final = 200  # lines of standard error that messages and `ProcessExited` can show

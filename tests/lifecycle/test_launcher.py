@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from soundstage.drivers import Command
-from soundstage.drivers._launcher import LENGTH
-from soundstage.drivers._process import LAUNCHER
 from soundstage.journal import Journal, Noted
+from soundstage.lifecycle._launcher import LENGTH
+from soundstage.lifecycle._process import LAUNCHER
 
 
 def launch(

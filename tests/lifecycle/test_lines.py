@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soundstage.drivers._lines import LineSplitter
+from soundstage.lifecycle import LineSplitter
 
 
 def split(pieces: list[bytes], limit: int = 1024) -> list[str]:
