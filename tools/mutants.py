@@ -54,6 +54,7 @@ PACKAGES: Final = {
     "trace": ("tests/trace",),
     "match": ("tests/test_match.py", "tests/test_match_expression.py"),
     "models": ("tests/models",),
+    "scripts": ("tests/scripts", "tests/models"),
     "journal": ("tests/journal",),
     "host": ("tests/host",),
 }

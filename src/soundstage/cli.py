@@ -124,7 +124,8 @@ def check(script: ScriptFile) -> None:
 
 def _checker_of(script: Path) -> Callable[[Path], Sequence[Problem]]:
     """Who checks a file: a wing, if it has one of its top-level keys and no rules of a model."""
-    from soundstage.models import SourceReport, read_source_file, script_problems
+    from soundstage.models import script_problems
+    from soundstage.scripts import SourceReport, read_source_file
 
     node = read_source_file(script, SourceReport(str(script)))
     keys = set() if node is None or "rules" in node.fields else set(node.fields)

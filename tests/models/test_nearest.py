@@ -82,12 +82,3 @@ def test_a_condition_on_one_of_several_shows_what_there_was(script, ask):
     seen = refusal(ask, script, "hi", assistant("", call("ring", id="c1")), tool("c1", "ok")).seen
     assert "'look' is not one of 'ring', 'c1'" in seen or "'look' is not one of 'c1', 'ring'" in seen
     assert "'look' is not one of none" in refusal(ask, script, "hi").seen
-
-
-def test_a_request_of_a_side_purpose_that_a_default_does_not_cover_is_shown_with_it(script, request_of):
-    script.on(user="hello", purpose="title").reply("x")
-    from soundstage.models._conditions import Context, Facts
-    from soundstage.models._nearest import no_match
-
-    error = no_match(Facts(request_of("bye", purpose="title"), Context()), script.rules, lambda rule: False)
-    assert error.summary.endswith("user 'bye', purpose 'title'")

@@ -15,7 +15,8 @@ from soundstage.journal import (
     RequestRefused,
     RequestServed,
 )
-from soundstage.models import Rule, ScriptedModel
+from soundstage.models import ScriptedModel
+from soundstage.scripts import Rule
 
 
 def require_clean_end(

@@ -6,7 +6,8 @@ from typing import Any
 
 from soundstage.journal import Journal, ModelRequested
 from soundstage.messages import ModelRequest
-from soundstage.models import Rule, Script, ScriptedModel
+from soundstage.models import Script, ScriptedModel
+from soundstage.scripts import Rule
 
 
 class ModelSide:

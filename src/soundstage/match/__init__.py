@@ -29,18 +29,23 @@ from soundstage.match._json import distinct, objects_in
 from soundstage.match._matcher import AllOf, AnyOf, Anything, Matcher, Not, preview
 from soundstage.match._repeats import Repeat, repeats
 from soundstage.match._text import FLAGS, Contains, Regex, Same
-from soundstage.match._values import Equals, Fields, Predicate
+from soundstage.match._values import MISSING, Equals, Fields, Filled, Given, OneMatches, OnPart, Predicate
 
 __all__ = [
     "FLAGS",
+    "MISSING",
     "AllOf",
     "AnyOf",
     "Anything",
     "Contains",
     "Equals",
     "Fields",
+    "Filled",
+    "Given",
     "Matcher",
     "Not",
+    "OnPart",
+    "OneMatches",
     "Predicate",
     "Regex",
     "Repeat",

@@ -1,9 +1,9 @@
-"""Matchers of any value: an equal one, one with certain fields, one that a function likes."""
+"""Matchers of any value: an equal one, one with certain fields, one that a function likes, one that is there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from soundstage.errors import MatchError
 from soundstage.match._matcher import Matcher, preview
@@ -81,6 +81,64 @@ class Predicate(Matcher):
         code = getattr(self.function, "__code__", None)
         name = getattr(self.function, "__name__", type(self.function).__name__)
         return f"{name} (line {code.co_firstlineno})" if code is not None and name == "<lambda>" else name
+
+
+class OnPart(Matcher):
+    """A condition that holds where another one does: `part`."""
+
+    __slots__ = ("part",)
+
+    def __init__(self, part: Matcher) -> None:
+        self.part = part
+
+    def describe(self) -> str:
+        return self.part.describe()
+
+
+class OneMatches(OnPart):
+    """A list of which at least one element matches."""
+
+    __slots__ = ()
+
+    def matches(self, value: Any) -> bool:
+        return any(self.part.matches(element) for element in value)
+
+    def explain(self, value: Any) -> str | None:
+        if self.matches(value):
+            return None
+        return f"{self.part.describe()} is not one of {', '.join(map(repr, value)) or 'none'}"
+
+
+MISSING: Final = object()
+
+
+class Given(OnPart):
+    """A value that is there, and matches: `MISSING` is a mismatch, whatever the condition."""
+
+    __slots__ = ()
+
+    def matches(self, value: Any) -> bool:
+        return value is not MISSING and self.part.matches(value)
+
+    def explain(self, value: Any) -> str | None:
+        return "it is not given" if value is MISSING else self.part.explain(value)
+
+
+class Filled(Matcher):
+    """A list that has elements, or one that has none."""
+
+    __slots__ = ("wanted",)
+
+    def __init__(self, wanted: bool) -> None:  # noqa: FBT001  (the one thing it is about)
+        self.wanted = wanted
+
+    def explain(self, value: Any) -> str | None:
+        if bool(value) is self.wanted:
+            return None
+        return f"expected {self.describe()}, got {preview(value)}"
+
+    def describe(self) -> str:
+        return "some" if self.wanted else "none"
 
 
 class Fields(Matcher):

@@ -18,7 +18,7 @@ from soundstage.mcp._answer import as_answer
 from soundstage.mcp._rules import ToolRule, arguments_matcher
 from soundstage.mcp._script import McpScript
 from soundstage.mcp._spec import FileSpec, PromptSpec, RuleSpec, ServerSpec, ToolSpec
-from soundstage.models import (
+from soundstage.scripts import (
     SourceNode,
     SourceReport,
     convert_source,

@@ -23,12 +23,11 @@ import msgspec
 from soundstage.errors import MatchError
 from soundstage.match import AllOf, Anything, Contains, Equals, Matcher, Regex, Same, matcher
 from soundstage.messages import FinishReason, Usage, decode_arguments
-from soundstage.models._check import convert_source
 from soundstage.models._conditions import When
-from soundstage.models._parsed import ParsedRule, ParsedScript, in_one_line, where
+from soundstage.models._parsed import ParsedRule, ParsedScript
 from soundstage.models._play import tokens_in
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault, Reply
-from soundstage.models._source import SourceNode, SourceReport
+from soundstage.scripts import SourceNode, SourceReport, convert_source, in_one_line, where
 
 NO_FIXTURE: Final = Reply(
     error=ErrorSpec(

@@ -18,14 +18,17 @@ from soundstage.match import (
     Contains,
     Equals,
     Fields,
+    Filled,
     Matcher,
     Not,
+    OneMatches,
     Regex,
     Same,
     matcher,
     preview,
 )
 from soundstage.messages import ModelRequest, ToolCall
+from soundstage.scripts import Kinds
 
 TextCondition = str | list[Any] | dict[str, Any]
 NumberCondition = int | list[int] | dict[str, Any]
@@ -174,43 +177,6 @@ def _among(spec: Any, element: Callable[[Any], Matcher]) -> Matcher:
     return OneMatches(element(spec))
 
 
-class Filled(Matcher):
-    """A list that has elements, or one that has none."""
-
-    __slots__ = ("wanted",)
-
-    def __init__(self, wanted: bool) -> None:  # noqa: FBT001  (the one thing it is about)
-        self.wanted = wanted
-
-    def explain(self, value: Any) -> str | None:
-        if bool(value) is self.wanted:
-            return None
-        return f"expected {self.describe()}, got {preview(value)}"
-
-    def describe(self) -> str:
-        return "some" if self.wanted else "none"
-
-
-class OneMatches(Matcher):
-    """A list of which at least one element matches."""
-
-    __slots__ = ("part",)
-
-    def __init__(self, part: Matcher) -> None:
-        self.part = part
-
-    def matches(self, value: Any) -> bool:
-        return any(self.part.matches(element) for element in value)
-
-    def explain(self, value: Any) -> str | None:
-        if self.matches(value):
-            return None
-        return f"{self.part.describe()} is not one of {', '.join(map(repr, value)) or 'none'}"
-
-    def describe(self) -> str:
-        return self.part.describe()
-
-
 def _whole_name(text: str) -> Matcher:
     if not text:
         raise MatchError("an empty name is nobody's", hint="leave the condition out instead")
@@ -299,6 +265,14 @@ QUESTIONS: Final[dict[str, Question]] = {
     "header": Question(lambda request, _: request.caller.headers, _headers),
     "purpose": Question(lambda request, _: request.purpose, _name),
 }
+
+
+KINDS: Final[Kinds] = {
+    **dict.fromkeys(("user", "contains", "system"), "text"),
+    **dict.fromkeys(("agent", "previous_agent", "phase", "model", "purpose", "tool", "after_tool"), "name"),
+    **dict.fromkeys(("iteration", "turn", "step"), "number"),
+}
+WITHIN: Final = {"contains": ("user", "system", "tool_result", "contains")}
 
 
 class Facts:

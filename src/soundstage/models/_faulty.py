@@ -10,7 +10,7 @@ from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models._play import with_fault
 from soundstage.models._protocol import Model, Wrapper, close
 from soundstage.models._reply import ErrorSpec, Fault
-from soundstage.models._words import in_words
+from soundstage.scripts import in_words
 
 
 class FaultyModel(Wrapper):

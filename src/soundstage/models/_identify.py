@@ -7,13 +7,45 @@ from typing import Final
 
 import msgspec
 
-from soundstage.match import Regex
+from soundstage.errors import MatchError
+from soundstage.match import Regex, matcher
 from soundstage.messages import ModelRequest
-from soundstage.models._conditions import Context, Facts, compile_conditions
-from soundstage.models._rule import AgentSpec, phase_matcher
+from soundstage.models._conditions import Context, Facts, When, compile_conditions
 
 ROUTERS: Final = frozenset({"orchestrator"})
 AGENT_HEADER: Final = "x-soundstage-agent"
+
+
+class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A rule that recognises an agent where the protocol does not name the caller.
+
+    Args:
+        name: the agent's name in conditions and in the trace.
+        when: conditions of the request; all must hold.
+        router: a router hands work out; it never counts as `previous_agent`. `orchestrator` is one anyway.
+        phase: an expression whose first group, found in the system prompt, is the phase: `/Phase: (\\w+)/`.
+    """
+
+    name: str
+    when: When
+    router: bool = False
+    phase: str = ""
+
+
+def phase_matcher(spec: str) -> Regex | None:
+    """The expression that finds a phase in a system prompt; its first group is the phase.
+
+    Raises:
+        MatchError: if it is not `/regex/` with a group.
+    """
+    if not spec:
+        return None
+    found = matcher(spec)
+    if not isinstance(found, Regex) or found.groups == 0:
+        raise MatchError(
+            "a phase is found by an expression with a group", seen=spec, hint="write it like /Phase: (\\w+)/"
+        )
+    return found
 
 
 class Identifier:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Final, Literal, NamedTuple
 
 from soundstage.errors import UnknownNameError, did_you_mean
-from soundstage.match import Contains, Equals, Fields, Matcher, Regex, Same
-from soundstage.models._conditions import OneMatches, leaves
-from soundstage.models._identify import ROUTERS
+from soundstage.match import Contains, Equals, Fields, Matcher, OneMatches, Regex, Same
+from soundstage.models._conditions import leaves
+from soundstage.models._identify import ROUTERS, AgentSpec
 from soundstage.models._reply import Reply
-from soundstage.models._rule import AgentSpec, Rule
+from soundstage.scripts import Rule
 
 Kind = Literal["agent", "phase", "tool", "header"]
 
@@ -41,7 +41,7 @@ class Unknown(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return f"{self.rule.label} [{self.rule.describe()}]: {self.message}"
+        return f"{self.rule}: {self.message}"
 
 
 class Known:
@@ -101,7 +101,7 @@ class Known:
         if not found:
             return
         rule = found[0].rule
-        one = f"{rule.label} [{rule.describe()}] names what there is not: {found[0].message}"
+        one = f"{rule} names what there is not: {found[0].message}"
         raise UnknownNameError(
             one if len(found) == 1 else f"{len(found)} names in rules are those of nobody",
             expected=f"names that {', '.join(self.owners)} know" + ("s" if len(self.owners) == 1 else ""),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from soundstage.errors import Problem, SoundstageError
+from soundstage.errors import Problem
 from soundstage.models._conditions import When
+from soundstage.models._identify import AgentSpec
 from soundstage.models._reply import Reply
-from soundstage.models._rule import AgentSpec
-from soundstage.models._source import SourceNode, SourceReport
 
 
 class ParsedRule(NamedTuple):
@@ -31,19 +30,3 @@ class ParsedScript(NamedTuple):
     default: Reply | None = None
     strict: bool | None = None
     name: str = ""
-
-
-def where(report: SourceReport, node: SourceNode) -> str:
-    """`file:line` of a rule; empty for data that has no lines."""
-    return f"{report.source}:{node.line}" if node.line else ""
-
-
-def in_one_line(error: SoundstageError) -> str:
-    """An error's message as one line of a list of problems."""
-    parts = [
-        error.summary,
-        f"expected {error.expected}" if error.expected else "",
-        f"got {error.seen}" if error.seen else "",
-        error.hint,
-    ]
-    return "; ".join(part.replace("\n", " ") for part in parts if part)

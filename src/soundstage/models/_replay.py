@@ -18,7 +18,7 @@ from soundstage.errors import ReplayMismatchError, ScriptError, TapeError
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest
 from soundstage.models._compare import Cause, Difference, differences, same, summary
 from soundstage.models._tape import HOW_TO_RECORD, RecordedExchange, Tape
-from soundstage.models._words import in_words
+from soundstage.scripts import in_words
 
 
 class Mismatch(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -12,6 +12,7 @@ from soundstage.errors import ProviderError, ScriptError, WrongTypeError, WrongV
 from soundstage.messages import (
     FinishReason,
     ModelChunk,
+    ModelRequest,
     OpaqueChunk,
     StartChunk,
     TextChunk,
@@ -21,7 +22,7 @@ from soundstage.messages import (
     Usage,
     decode_arguments,
 )
-from soundstage.models._words import in_words
+from soundstage.scripts import in_words
 
 PIECE: Final = 16  # characters; where a streamed text may be cut, if no chunks are given
 
@@ -261,6 +262,9 @@ class Reply(_Data, frozen=True, kw_only=True):
         else:
             data = block.opaque or {}
             yield OpaqueChunk(index=index, type=str(data.get("type", "unknown")), data=data)
+
+
+Answer = Reply | Callable[[ModelRequest], Any]
 
 
 def _pieces(text: str, *, pieces: bool) -> list[str]:

@@ -19,16 +19,14 @@ from soundstage.errors import (
     did_you_mean,
 )
 from soundstage.messages import ModelRequest, ToolCall
-from soundstage.models._conditions import TextCondition, When, compile_conditions
-from soundstage.models._file import load_python, parse_data, parse_file, parse_text
+from soundstage.models._conditions import KINDS, WITHIN, TextCondition, When, compile_conditions
+from soundstage.models._file import parse_data, parse_file, parse_text
+from soundstage.models._identify import AgentSpec, phase_matcher
 from soundstage.models._known import Known
-from soundstage.models._lint import PAIRWISE, Shadowed, shadowed
-from soundstage.models._overlap import overlapping
 from soundstage.models._parsed import ParsedRule, ParsedScript
-from soundstage.models._reply import Reply, as_reply
-from soundstage.models._rule import AgentSpec, Answer, Rule, in_order, phase_matcher
+from soundstage.models._reply import Answer, Reply, as_reply
 from soundstage.models._typing import Conditions, ReplyFields
-from soundstage.models._words import in_words
+from soundstage.scripts import Rule, RuleTable, Shadowed, in_words, load_python
 
 Body = (
     str
@@ -115,7 +113,7 @@ class Script:
     def __init__(self, *, strict: bool | None = None, name: str = "") -> None:
         self.strict = strict
         self.name = name
-        self.rules: list[Rule] = []
+        self.rules = RuleTable(KINDS, within=WITHIN)
         self.agents: list[AgentSpec] = []
         self.default: Reply = NOTHING
         self.served: set[int] = set()  # numbers of the rules that a model has served, whichever
@@ -169,14 +167,15 @@ class Script:
         """Add what was parsed, and return how many rules that were."""
         if parsed.problems:
             raise ScriptLoadError(parsed.problems)
-        agents, rules = [*self.agents], [*self.rules]
+        agents, length = [*self.agents], len(self.rules)
         try:
             for agent in parsed.agents:
                 self._add_agent(agent)
             for when, reply, *options in parsed.rules:
                 self.add(when, reply, **dict(zip(ParsedRule._fields[2:], options, strict=True)))  # type: ignore[arg-type]
         except UnknownNameError:
-            self.agents, self.rules = agents, rules
+            self.agents = agents
+            self.rules.shorten(length)
             raise
         self.default = parsed.default if parsed.default is not None else self.default
         self.strict = self.strict if parsed.strict is None else parsed.strict
@@ -236,26 +235,14 @@ class Script:
             WrongTypeError: if `when` is no `When`, `reply` neither a `Reply` nor a function, or a name no text.
             UnknownNameError: if the script is bound to a team, and the rule names what that does not have.
         """
-        _check_types(when=(when, When), reply=(reply, Reply), name=(name, str), where=(where, str))
-        conditions = compile_conditions(when)
-        if times is not None and (type(times) is not int or times < 1):
-            raise ScriptError("a rule serves at least once", seen=f"times={times!r}")
-        if type(priority) is not int:
-            raise ScriptError("a priority is a whole number", seen=f"priority={priority!r}")
-        rule = Rule(
-            number=len(self.rules) + 1,
-            conditions=conditions,
-            reply=reply,
-            priority=priority,
-            times=1 if times is None and not conditions else times,
-            name=name,
-            where=where,
+        _check_types(when, reply)
+        rule = self.rules.make(
+            compile_conditions(when), reply, priority=priority, times=times, name=name, where=where
         )
         if self._held >= 0:
             self._known.check([*self.rules, rule], self.agents, only=[rule])
-        self.rules.append(rule)
         self.version += 1
-        return rule
+        return self.rules.put(rule)
 
     def bind(
         self,
@@ -327,25 +314,13 @@ class Script:
         self.default = found
         self.version += 1
 
-    def ordered(self) -> list[Rule]:
-        """The rules in the order in which they are asked."""
-        return in_order(self.rules)
-
     def shadowed(self) -> list[Shadowed]:
         """The rules that can never fire, because another one always comes first."""
-        return shadowed(self.ordered())
+        return self.rules.shadowed()
 
     def problems(self) -> list[Problem]:
-        """List the faults of a script that can be used all the same.
-
-        Rules that can never fire; and, as warnings, rules whose text is a part of another's, like `go` of `good bye`.
-        """
-        rules = self.ordered()
-        hidden = shadowed(rules)
-        never = {found.rule.number for found in hidden}
-        heard = [rule for rule in rules if rule.number not in never] if len(rules) <= PAIRWISE else []
-        warnings = [_problem(found.other, found.message, warning=True) for found in overlapping(heard)]
-        return [_problem(found.rule, found.message) for found in hidden] + warnings
+        """List the faults of a script that can be used all the same; see `RuleTable.problems`."""
+        return self.rules.problems()
 
     def validate(self) -> None:
         """Refuse a script with rules that can never fire.
@@ -353,23 +328,19 @@ class Script:
         Raises:
             ScriptLoadError: with one problem for each of them.
         """
-        found = [problem for problem in self.problems() if not problem.warning]
-        if found:
-            raise ScriptLoadError(found)
+        self.rules.check()
 
 
-def _check_types(**given: tuple[Any, type]) -> None:
-    for name, (value, kind) in given.items():
+def _check_types(when: Any, reply: Any) -> None:
+    kinds = (("when", when, When, "a When"), ("reply", reply, Reply, "a Reply, or a function of the request"))
+    for name, value, kind, expected in kinds:
         if not isinstance(value, kind) and not (kind is Reply and callable(value)):
             raise WrongTypeError(
                 f"`{name}` is of another type",
-                expected=_EXPECTED.get(name, "a text"),
+                expected=expected,
                 seen=in_words(value),
                 hint="script.on(user=...).reply(...) takes conditions and replies as they are written",
             )
-
-
-_EXPECTED: Final = {"when": "a When", "reply": "a Reply, or a function of the request"}
 
 
 def _when(conditions: Mapping[str, Any]) -> When:
@@ -384,12 +355,6 @@ def _when(conditions: Mapping[str, Any]) -> When:
         if value is None:
             raise MatchError(f"{name}: None is no condition", hint="leave the condition out instead")
     return When(**conditions)
-
-
-def _problem(rule: Rule, message: str, *, warning: bool = False) -> Problem:
-    file, _, line = rule.where.rpartition(":")
-    place = (file, int(line)) if line.isdigit() else ("script", 0)
-    return Problem(*place, "", message, warning)
 
 
 def load_script(path: Path | str) -> Script:

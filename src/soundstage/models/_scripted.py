@@ -16,20 +16,19 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from soundstage.clock import Clock, IdSource, running_clock
+from soundstage.match import preview
 from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models._conditions import Called, Context, Facts
 from soundstage.models._identify import Identifier
-from soundstage.models._index import RuleIndex
 from soundstage.models._limits import limited
 from soundstage.models._loop import check_loop
-from soundstage.models._nearest import no_match
 from soundstage.models._offered import check_calls
 from soundstage.models._play import Made, finish_chunk, make, paced, with_fault
 from soundstage.models._protocol import Stream
-from soundstage.models._reply import Reply, as_reply
-from soundstage.models._rule import Answer, Rule
+from soundstage.models._reply import Answer, Reply, as_reply
 from soundstage.models._script import Script
 from soundstage.models._side import side_reply
+from soundstage.scripts import Rule, Serving, no_match
 
 _NO_CONTEXT: Final = Context()
 
@@ -118,7 +117,7 @@ class ScriptedModel:
         self._shared = shared
         self._clock = clock
         self._ids = ids if ids is not None else IdSource()
-        self._served: dict[int, int] = {}
+        self._serving = Serving(script.rules)
         self._conversations: dict[str, _Conversation] = {}
         self._refresh()
 
@@ -128,7 +127,6 @@ class ScriptedModel:
         self._made: dict[tuple[int, bool], Made] = {}
         self._identifier = Identifier(self.script.agents)
         self._choices: dict[int, _Choice] = {}
-        self._index = RuleIndex([rule for rule in self.script.ordered() if not self._used_up(rule)])
         self._default = _choice(self.script.default, "the default reply", 0)
 
     def identify(self, request: ModelRequest) -> ModelRequest:
@@ -139,8 +137,8 @@ class ScriptedModel:
 
     def unused(self) -> list[Rule]:
         """The rules that have not served yet, in the order of registration."""
-        used = self._served.keys() | self.script.served if self._shared else self._served.keys()
-        return [rule for rule in self.script.rules if rule.number not in used]
+        used = self.script.served if self._shared else ()
+        return [rule for rule in self._serving.unused() if rule.number not in used]
 
     def replayed(self, requests: Iterable[ModelRequest]) -> list[Served]:
         """The rule that serves each of some requests, as if this model got no others, and the rules that would
@@ -153,45 +151,41 @@ class ScriptedModel:
         return [again._serve_again(request) for request in requests]
 
     def _serve_again(self, request: ModelRequest) -> Served:
-        main = request.purpose == "main"
-        facts = Facts(request, self._context(request) if main else _NO_CONTEXT)
-        fitting = [
-            rule
-            for rule in self.script.ordered()
-            if (main or rule.conditions)
-            and not self._used_up(rule)
-            and all(condition.matches(facts.get(name)) for name, condition in rule.conditions)
-        ]
+        fitting = self._serving.fitting(*self._asked(request))
         if fitting:
-            self._served[fitting[0].number] = self._served.get(fitting[0].number, 0) + 1
             self._remember(request, fitting[0].reply)
         return Served(fitting[0] if fitting else None, tuple(fitting[1:]))
 
     def reset(self) -> None:
         """Forget all conversations and what has been served; the rules stay."""
-        self._served.clear()
+        self._serving.reset()
         self._conversations.clear()
         self._refresh()
 
     def _choose(self, request: ModelRequest) -> _Choice:
         """The answer to `request`; it counts as served."""
-        main = request.purpose == "main"
-        facts = Facts(request, self._context(request) if main else _NO_CONTEXT)
-        known, rules = facts.known, self._index.rules
-        for rank in self._index.candidates(facts, queue=main):
-            rule = rules[rank]
-            for name, condition in rule.conditions:
-                value = known[name] if name in known else facts.get(name)
-                if not condition.matches(value):
-                    break
-            else:
-                if (main or rule.names_purpose) and not self._used_up(rule):
-                    return self._serve(rule, rank)
-        if not main:
+        facts, only = self._asked(request)
+        rule = self._serving.choose(facts, only)
+        if rule is not None:
+            return self._serve(rule)
+        if only:
             return _choice(side_reply(request), "the answer to side requests", -1)
         if self.script.strict:
-            raise no_match(facts, self.script.ordered(), self._used_up)
+            raise no_match(
+                f"this request: {_describe(facts)}",
+                self.script.rules,
+                facts,
+                self._serving.used_up,
+                without="the script has no rules",
+                instead="give the script a default reply",
+            )
         return self._default
+
+    def _asked(self, request: ModelRequest) -> tuple[Facts, str]:
+        """What conditions look at, and the one that a rule must have to be asked: of a side request, its purpose."""
+        if request.purpose == "main":
+            return Facts(request, self._context(request)), ""
+        return Facts(request, _NO_CONTEXT), "purpose"
 
     def _context(self, request: ModelRequest) -> Context:
         caller = request.caller
@@ -209,20 +203,14 @@ class ScriptedModel:
                 Called(agent, call.name, call.arguments) for call in made if call is not None
             ]
 
-    def _serve(self, rule: Rule, rank: int) -> _Choice:
+    def _serve(self, rule: Rule) -> _Choice:
         number = rule.number
         self.script.served.add(number)
-        self._served[number] = self._served.get(number, 0) + 1
-        if rule.times is not None and self._used_up(rule):
-            self._index.retire(rank)
         choice = self._choices.get(number)
         if choice is None:
             choice = _choice(rule.reply, rule.label, number, served_by=rule.served_by)
             self._choices[number] = choice
         return choice
-
-    def _used_up(self, rule: Rule) -> bool:
-        return rule.times is not None and self._served.get(rule.number, 0) >= rule.times
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The reply of the first rule that matches; see `soundstage.models.Model`."""
@@ -311,3 +299,18 @@ class _Playing(Stream):
 async def _call(function: Callable[[ModelRequest], Any], request: ModelRequest) -> Reply:
     result = function(request)
     return as_reply(await result if inspect.isawaitable(result) else result)
+
+
+def _describe(facts: Facts) -> str:
+    """A request in words."""
+    caller = facts.request.caller
+    parts = [
+        f"agent {caller.agent!r}" if caller.agent else "",
+        f"phase {caller.phase!r}" if caller.phase else "",
+        f"iteration {facts.get('iteration')}",
+        f"user {preview(facts.get('user') or '')}",
+    ]
+    results = facts.get("tool_result")
+    if results:
+        parts.append(f"tool result {preview(results[-1])}")
+    return ", ".join(part for part in parts if part)

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from soundstage.models._conditions import When
+from soundstage.models._identify import AgentSpec
 from soundstage.models._reply import Reply
-from soundstage.models._rule import AgentSpec
 
 Answer = str | Reply
 

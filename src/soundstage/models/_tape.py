@@ -38,7 +38,7 @@ from soundstage.messages import (
     ToolCallChunk,
     respond,
 )
-from soundstage.models._file import shown
+from soundstage.scripts import shown
 
 VERSION: Final = 1
 HOW_TO_RECORD: Final = "record it: use RecordingModel(model, Tape.create(path)) as the model of a run"

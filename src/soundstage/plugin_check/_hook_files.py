@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from soundstage.drivers.claude_code import PatternError, javascript, matches
 from soundstage.errors import ScriptError
-from soundstage.models import SourceField, SourceNode
 from soundstage.plugin_check._book import Book, Entry
 from soundstage.plugin_check._declared import DeclaredHook
 from soundstage.plugin_check._known import HOOK_TYPES, TOOL_EVENTS, TOOLS, nearest
@@ -19,6 +18,7 @@ from soundstage.plugin_check._manifest import Manifest
 from soundstage.plugin_check._paths import inside
 from soundstage.plugin_check._payloads import EVENTS
 from soundstage.plugin_check._sources import read_json
+from soundstage.scripts import SourceField, SourceNode
 
 _ROOT: Final = re.compile(r"\$(?:CLAUDE_PLUGIN_ROOT\b|\{CLAUDE_PLUGIN_ROOT\})")
 _LONG: Final = 600  # seconds; a larger number is meant as milliseconds

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from soundstage.models import SourceNode
 from soundstage.plugin_check._book import Book, Entry
 from soundstage.plugin_check._known import MANIFEST_KEYS, nearest
 from soundstage.plugin_check._paths import inside
 from soundstage.plugin_check._sources import read_json
+from soundstage.scripts import SourceNode
 
 MANIFEST: Final = ".claude-plugin/plugin.json"
 KEBAB: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from soundstage.models import SourceNode
 from soundstage.plugin_check._book import Book, Entry
 from soundstage.plugin_check._paths import inside
 from soundstage.plugin_check._sources import read_json
+from soundstage.scripts import SourceNode
 
 MARKETPLACE: Final = ".claude-plugin/marketplace.json"
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from soundstage.models import SourceField, SourceNode
 from soundstage.plugin_check._book import Book, Entry
 from soundstage.plugin_check._declared import DeclaredServer
 from soundstage.plugin_check._hook_files import check_script
@@ -15,6 +14,7 @@ from soundstage.plugin_check._known import VARIABLES, nearest
 from soundstage.plugin_check._manifest import Manifest
 from soundstage.plugin_check._paths import inside
 from soundstage.plugin_check._sources import read_json
+from soundstage.scripts import SourceField, SourceNode
 
 REMOTE: Final = ("http", "sse", "ws", "sdk")
 _VARIABLE: Final = re.compile(r"\$\{(?P<name>[A-Za-z_][\w.]*)(?P<default>:-[^}]*)?\}")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.drivers.claude_code import quoted_front_matter
-from soundstage.models import SourceNode, SourceReport, read_source
 from soundstage.plugin_check._book import Book, Entry, add_problems
+from soundstage.scripts import SourceNode, SourceReport, read_source
 
 _FENCE: Final = re.compile(r"\A---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from soundstage.drivers.claude_code._words import argument_words
-from soundstage.models import SourceReport, read_source
+from soundstage.scripts import SourceReport, read_source
 
 _FRONT_MATTER: Final = re.compile(r"\A---\s*\n(?P<yaml>.*?)---[\s\ufeff]*", re.DOTALL)
 _PLAIN: Final = re.compile(r"^(?P<key>[\w-]+):[ \t]+(?P<value>[^\"'|>\s][^\n]*?)[ \t\r]*$", re.MULTILINE)

@@ -15,20 +15,29 @@ from __future__ import annotations
 import bisect
 import heapq
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
-from soundstage.match import AllOf, AnyOf, Contains, Equals, Matcher, Same
-from soundstage.models._conditions import Facts, OneMatches
-from soundstage.models._rule import Rule
+from soundstage.match import AllOf, AnyOf, Contains, Equals, Matcher, OneMatches, Same
+from soundstage.scripts._rule import Rule
 
 FEW: Final = 4  # up to this many rules are simply asked one after the other
-_TEXT: Final = frozenset({"user", "contains", "system"})
-_NAMES: Final = frozenset({"agent", "previous_agent", "phase", "model", "purpose", "tool", "after_tool"})
-_NUMBERS: Final = frozenset({"iteration", "turn", "step"})
 _SHORT: Final = 64  # lists up to this length are sorted at once, longer ones are merged as far as needed
 
 Key = str | int
+Kinds = Mapping[str, Literal["text", "name", "number"]]
+"""What a condition looks at, for those that may be anchors: a text, a name or names, a number."""
+
+
+class Facts(Protocol):
+    """What conditions look at, each worked out when it is first asked for."""
+
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """The values so far, by the name of the condition."""
+
+    def get(self, name: str, /) -> Any:
+        """The value that the condition `name` looks at."""
 
 
 class _Anchor(NamedTuple):
@@ -38,34 +47,37 @@ class _Anchor(NamedTuple):
     keys: tuple[Key, ...]
 
 
-def _anchors(rule: Rule) -> Iterator[_Anchor]:
+def _anchors(rule: Rule, kinds: Kinds) -> Iterator[_Anchor]:
     for name, condition in rule.conditions:
-        keys = _keys(name, condition)
+        keys = _keys(kinds[name], condition) if name in kinds else ()
         if keys:
             yield _Anchor(name, keys)
 
 
-def _keys(name: str, condition: Matcher) -> tuple[Key, ...]:
+def _keys(kind: str, condition: Matcher) -> tuple[Key, ...]:
     """Texts of which a value must contain or equal one for `condition` to hold; none if that cannot be said."""
     if isinstance(condition, AnyOf):
-        parts = [_keys(name, part) for part in condition.parts]
+        parts = [_keys(kind, part) for part in condition.parts]
         return tuple(key for keys in parts for key in keys) if all(parts) else ()
     if isinstance(condition, AllOf):
-        return next((keys for part in condition.parts if (keys := _keys(name, part))), ())
+        return next((keys for part in condition.parts if (keys := _keys(kind, part))), ())
     if isinstance(condition, OneMatches):
-        return _keys(name, condition.part)
-    key = _key(name, condition)
+        return _keys(kind, condition.part)
+    key = _key(kind, condition)
     return () if key is None else (key,)
 
 
-def _key(name: str, condition: Matcher) -> Key | None:
-    if name in _TEXT:
+def _key(kind: str, condition: Matcher) -> Key | None:
+    value = condition.value if isinstance(condition, Equals) else None
+    if kind == "text":
         return _literal(condition)
-    if name in _NAMES and isinstance(condition, Same):
-        return condition.folded
-    if name in _NUMBERS and isinstance(condition, Equals) and type(condition.value) is int:
-        return condition.value
-    return None
+    if kind == "name":
+        return condition.folded if isinstance(condition, Same) else _folded(value)
+    return value if type(value) is int else None
+
+
+def _folded(name: Any) -> str | None:
+    return name.casefold() if isinstance(name, str) else None
 
 
 def _literal(condition: Matcher) -> str | None:
@@ -121,11 +133,13 @@ class RuleIndex:
 
     Args:
         rules: in the order in which they are asked; a rule's rank is its place here.
+        kinds: which conditions can be anchors, and of which kind.
         few: up to this many rules need no index.
     """
 
-    def __init__(self, rules: Sequence[Rule], *, few: int = FEW) -> None:
+    def __init__(self, rules: Sequence[Rule], kinds: Kinds, *, few: int = FEW) -> None:
         self.rules = rules
+        self._kinds = kinds
         self._all = list(range(len(rules))) if len(rules) <= few else []
         self._queue: deque[int] = deque()
         self._always: list[int] = []
@@ -136,7 +150,10 @@ class RuleIndex:
 
     def _build(self, rules: Sequence[Rule]) -> None:
         shared = Counter(
-            (anchor.field, key) for rule in rules for anchor in _anchors(rule) for key in anchor.keys
+            (anchor.field, key)
+            for rule in rules
+            for anchor in _anchors(rule, self._kinds)
+            for key in anchor.keys
         )
         filed: dict[str, dict[Key, list[int]]] = defaultdict(lambda: defaultdict(list))
         for rank, rule in enumerate(rules):
@@ -144,7 +161,9 @@ class RuleIndex:
                 self._queue.append(rank)
                 continue
             anchor = min(
-                _anchors(rule), key=lambda it: sum(shared[it.field, key] for key in it.keys), default=None
+                _anchors(rule, self._kinds),
+                key=lambda it: sum(shared[it.field, key] for key in it.keys),
+                default=None,
             )
             if anchor is None:
                 homes = [self._always]
@@ -154,7 +173,7 @@ class RuleIndex:
             for home in homes:
                 home.append(rank)
         for field, ranks_by_key in filed.items():
-            make = _TextIndex if field in _TEXT else _KeyIndex
+            make = _TextIndex if self._kinds[field] == "text" else _KeyIndex
             self._indexes.append((field, make(ranks_by_key)))
 
     def candidates(self, facts: Facts, *, queue: bool = True) -> Iterable[int]:

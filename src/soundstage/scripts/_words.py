@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from soundstage.errors import SoundstageError
 from soundstage.match import preview
 
 _SEEN: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...]] = (
@@ -23,3 +24,14 @@ def in_words(value: Any) -> str:
         if isinstance(value, kind):
             return words(value)
     return f"{type(value).__name__} {preview(value, 60)}"
+
+
+def in_one_line(error: SoundstageError) -> str:
+    """An error's message as one line of a list of problems."""
+    parts = [
+        error.summary,
+        f"expected {error.expected}" if error.expected else "",
+        f"got {error.seen}" if error.seen else "",
+        error.hint,
+    ]
+    return "; ".join(part.replace("\n", " ") for part in parts if part)

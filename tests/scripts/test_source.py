@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soundstage.models._source import SourceReport, read_source, wrap_source
+from soundstage.scripts._source import SourceReport, read_source, wrap_source
 
 
 def node_of(text, form=""):

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from soundstage.messages import Caller, ModelRequest, ToolDefinition, assistant, call, system, tool, user
 from soundstage.models import Reply, Script, When
-from soundstage.models._conditions import Context, Facts
-from soundstage.models._index import RuleIndex
-from soundstage.models._lint import shadowed
-from soundstage.models._rule import Rule
+from soundstage.models._conditions import KINDS, Context, Facts
+from soundstage.scripts import Rule
+from soundstage.scripts._index import RuleIndex
+from soundstage.scripts._lint import shadowed
 
 WORDS = st.sampled_from(["a", "b", "ab", "ba", "aba", "é", "ß", "A"])
 NAMES = st.sampled_from(["bob", "Bob", "ann", "ANN", "straße", "STRASSE"])
@@ -79,7 +79,7 @@ def script_of(rules):
     script = Script()
     for when, times, priority in rules:
         script.add(when, Reply(text="x"), times=times, priority=priority)
-    return script.ordered()
+    return script.rules.ordered()
 
 
 def matches(rule: Rule, facts: Facts) -> bool:
@@ -99,7 +99,7 @@ def first(rules, ranks, facts, served, *, queue=True):
 @settings(max_examples=150, deadline=None)
 def test_every_rule_that_matches_and_could_serve_is_a_candidate(rules, facts, queue):
     rules = script_of(rules)
-    found = list(RuleIndex(rules, few=0).candidates(facts, queue=queue))
+    found = list(RuleIndex(rules, KINDS, few=0).candidates(facts, queue=queue))
     assert found == sorted(found)
     matching = [
         rank for rank, rule in enumerate(rules) if (queue or rule.conditions) and matches(rule, facts)
@@ -113,7 +113,7 @@ def test_every_rule_that_matches_and_could_serve_is_a_candidate(rules, facts, qu
 @settings(max_examples=150, deadline=None)
 def test_the_choice_with_the_index_is_the_choice_without_it(rules, asked):
     rules = script_of(rules)
-    index, served = RuleIndex(rules, few=0), Counter()
+    index, served = RuleIndex(rules, KINDS, few=0), Counter()
     for facts, queue in asked:
         expected = first(rules, range(len(rules)), facts, served, queue=queue)
         chosen = first(rules, index.candidates(facts, queue=queue), facts, served, queue=queue)

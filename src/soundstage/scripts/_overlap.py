@@ -12,12 +12,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations, product
 from typing import Any, Final, NamedTuple
 
-from soundstage.match import AnyOf, Contains, Equals, Fields, Matcher, Regex, Same, preview
-from soundstage.models._conditions import Filled, OneMatches
-from soundstage.models._rule import Rule
+from soundstage.match import (
+    AnyOf,
+    Contains,
+    Equals,
+    Fields,
+    Filled,
+    Given,
+    Matcher,
+    OnPart,
+    Regex,
+    Same,
+    preview,
+)
+from soundstage.scripts._rule import Rule
 
-_TEXTS: Final = ("user", "system", "tool_result", "contains")
-_WITHIN: Final = {"contains": _TEXTS}  # whose text another condition looks at too
 _QUOTED: Final = 60
 
 
@@ -34,8 +43,8 @@ class Overlap(NamedTuple):
         """One sentence that names both, and the order in which they are asked."""
         part, whole = preview(self.part, _QUOTED), preview(self.whole, _QUOTED)
         return (
-            f"{self.rule.label} [{self.rule.describe()}] may answer what {self.other.label} "
-            f"[{self.other.describe()}] is for: {part} is a part of {whole}, and {self._order()}; {self._advice()}"
+            f"{self.rule} may answer what {self.other} is for: {part} is a part of {whole}, "
+            f"and {self._order()}; {self._advice()}"
         )
 
     def _order(self) -> str:
@@ -60,15 +69,16 @@ def _first(rule: Rule, other: Rule) -> bool:
     return (-rule.priority, rule.number) < (-other.priority, other.number)
 
 
-def overlapping(rules: Sequence[Rule]) -> Iterator[Overlap]:
+def overlapping(rules: Sequence[Rule], within: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
     """The pairs in which one rule may take what the other is for.
 
     Args:
         rules: in any order.
+        within: conditions that look at the texts of others too, and which those are.
     """
     asked = [entry for entry in map(_read, rules) if entry.texts]
     for mine, its in permutations(asked, 2):
-        found = _part(mine.texts, its.texts)
+        found = _part(mine.texts, its.texts, within)
         if found is None or _apart(mine, its):
             continue
         rule, other = mine.rule, its.rule
@@ -111,10 +121,10 @@ def _flat(rule: Rule) -> Mapping[str, Matcher]:
     return found
 
 
-def _part(mine: _Texts, its: _Texts) -> tuple[str, str] | None:
+def _part(mine: _Texts, its: _Texts, within: Mapping[str, Sequence[str]]) -> tuple[str, str] | None:
     """A text of mine that is a part of one of its texts, and the latter."""
     for name, texts in mine.items():
-        for other in _WITHIN.get(name, (name,)):
+        for other in within.get(name, (name,)):
             for part, whole in product(texts, its.get(other, ())):
                 if _within(part, whole) and not _within(whole, part):
                     return part.text, whole.text
@@ -123,7 +133,7 @@ def _part(mine: _Texts, its: _Texts) -> tuple[str, str] | None:
 
 def _literals(condition: Matcher) -> tuple[_Literal, ...]:
     """The texts of which one must be there; nothing if that cannot be said."""
-    if isinstance(condition, OneMatches):
+    if isinstance(condition, OnPart):
         return _literals(condition.part)
     if isinstance(condition, AnyOf):
         parts = [_literals(part) for part in condition.parts]
@@ -170,6 +180,8 @@ def _differ(mine: Matcher, its: Matcher) -> bool:
 
 def _values(condition: Matcher) -> frozenset[Any]:
     """The only values that fit; nothing if that cannot be said."""
+    if isinstance(condition, Given):
+        return _values(condition.part)
     if isinstance(condition, Same):
         return frozenset([condition.folded])
     if isinstance(condition, Equals) and isinstance(condition.value, str | int):

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from soundstage.match import Anything, Contains, Matcher, Same
-from soundstage.models._rule import Rule
+from soundstage.match import Anything, Contains, Matcher, OnPart, Same
+from soundstage.scripts._rule import Rule
 
 MANY: Final = 6  # conditions; beyond this, combinations are not tried
 PAIRWISE: Final = 400  # rules; up to this many, text within text is looked for too
@@ -30,7 +30,7 @@ class Shadowed(NamedTuple):
         """One sentence that names both."""
         mine, its = self.rule.priority, self.by.priority
         why = f", because its priority {its} is above {mine}" if its > mine else ""
-        return f"{self.rule.label} can never fire: {self.by.label} [{self.by.describe()}] comes first{why}"
+        return f"{self.rule.label} can never fire: {self.by} comes first{why}"
 
 
 def shadowed(rules: Sequence[Rule]) -> list[Shadowed]:
@@ -81,6 +81,8 @@ def _implies(later: Rule, earlier: Rule) -> bool:
 
 
 def _covers(wide: Matcher, narrow: Matcher) -> bool:
+    if isinstance(wide, OnPart) and type(wide) is type(narrow):
+        return _covers(wide.part, narrow.part)
     if isinstance(wide, Contains) and isinstance(narrow, Contains):
         return wide.text in narrow.text
     if isinstance(wide, Same) and isinstance(narrow, Same):

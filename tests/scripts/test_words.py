@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soundstage.errors import ScriptError
-from soundstage.models import in_one_line
+from soundstage.scripts import in_one_line
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import msgspec
 from msgspec import inspect
 
 from soundstage.errors import did_you_mean
-from soundstage.models._source import SourceNode, SourceReport
-from soundstage.models._words import in_words
+from soundstage.scripts._source import SourceNode, SourceReport
+from soundstage.scripts._words import in_words
 
 T = TypeVar("T", bound=msgspec.Struct)
 

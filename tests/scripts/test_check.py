@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from soundstage.models import script_problems
-from soundstage.models._check import convert_source, describe, fits
-from soundstage.models._source import SourceReport, read_source, wrap_source
+from soundstage.scripts._check import convert_source, describe, fits
+from soundstage.scripts._source import SourceReport, read_source, wrap_source
 
 
 class Inner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,54 @@
+"""Scripts of models and of servers: rules that answer, and the files that hold them.
+
+`soundstage.models` and `soundstage.mcp` say what is asked and what is answered; the table of rules, the reader of files
+and the words of their messages are here.
+"""
+
+from soundstage.scripts._check import convert_source
+from soundstage.scripts._file import (
+    check_conditions,
+    items_of,
+    load_python,
+    read_source_file,
+    reporting,
+    right_version,
+    shown,
+    sorted_problems,
+    where,
+)
+from soundstage.scripts._index import Facts, Kinds
+from soundstage.scripts._lint import Shadowed
+from soundstage.scripts._nearest import no_match
+from soundstage.scripts._rule import Conditions, Rule
+from soundstage.scripts._source import SourceField, SourceNode, SourceReport, read_source, wrap_source
+from soundstage.scripts._table import RuleTable, Serving, never_used
+from soundstage.scripts._words import in_one_line, in_words
+
+__all__ = [
+    "Conditions",
+    "Facts",
+    "Kinds",
+    "Rule",
+    "RuleTable",
+    "Serving",
+    "Shadowed",
+    "SourceField",
+    "SourceNode",
+    "SourceReport",
+    "check_conditions",
+    "convert_source",
+    "in_one_line",
+    "in_words",
+    "items_of",
+    "load_python",
+    "never_used",
+    "no_match",
+    "read_source",
+    "read_source_file",
+    "reporting",
+    "right_version",
+    "shown",
+    "sorted_problems",
+    "where",
+    "wrap_source",
+]
