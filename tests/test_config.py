@@ -169,6 +169,6 @@ def test_every_variable_of_ours_is_a_setting_or_known_as_none():
     places += [path for folder in ("src", "containers", "tools") for path in (project / folder).rglob("*.*")]
     texts = [path.read_text() for path in places if path.suffix in ("", ".py", ".sh", ".yaml")]
     used = {name for text in texts for name in re.findall(r"SOUNDSTAGE_[A-Z_]+[A-Z]", text)}
-    assert used >= {"SOUNDSTAGE_COMMAND", "SOUNDSTAGE_MAY_SKIP", "SOUNDSTAGE_TOKEN"}
+    assert used >= {"SOUNDSTAGE_MAY_SKIP", "SOUNDSTAGE_TOKEN"}
     values = dict.fromkeys(used - {"SOUNDSTAGE_PORT", "SOUNDSTAGE_SEED"}, "x")
     assert load_settings(project, values | {"SOUNDSTAGE_PORT": "1", "SOUNDSTAGE_SEED": "2"}).port == 1

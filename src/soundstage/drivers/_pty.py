@@ -172,8 +172,8 @@ class PtyProcess(Process):
         self._pty = pty
         self._read_all = read
 
-    def _stream(self) -> int:
-        return self._pty.theirs
+    def _streams(self) -> tuple[int, int, int]:
+        return (self._pty.theirs,) * 3
 
     async def start(self) -> None:
         """Start the program; return when it runs."""

@@ -41,7 +41,7 @@ from soundstage.journal._file import read_journal
 from soundstage.journal._journal import Journal
 from soundstage.journal._pieces import clean_records
 from soundstage.journal._redact import Redactor
-from soundstage.journal._secrets import REDACTED
+from soundstage.journal._secrets import REDACTED, without_secrets
 from soundstage.journal._wanted import Says, Wanted, event, event_matcher
 from soundstage.journal._words import one_line, readable
 
@@ -91,4 +91,5 @@ __all__ = [
     "one_line",
     "read_journal",
     "readable",
+    "without_secrets",
 ]

@@ -6,7 +6,7 @@ import base64
 import functools
 import re
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -26,6 +26,12 @@ SECRET_NAME: Final = re.compile(
     r"|COOKIE|WEBHOOK)",
     re.IGNORECASE,
 )
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose names do not say that they are secret."""
+    return {name: value for name, value in environment.items() if not SECRET_NAME.search(name)}
+
 
 # header -> where in its value the secret is; all others whose name says so are secret as they are
 _PARTS: Final[dict[str, Literal["after scheme", "cookies", "cookie"]]] = {

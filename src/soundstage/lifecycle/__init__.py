@@ -2,6 +2,7 @@
 
 from soundstage.lifecycle._beneath import files_beneath, read_beneath, write_beneath
 from soundstage.lifecycle._daemon import ENDED, Daemon, Status, TaskDaemon, of_daemon
+from soundstage.lifecycle._execution import Execution, Finished
 from soundstage.lifecycle._git_call import GitCall, git_call, run_git
 from soundstage.lifecycle._leaving import leave_nothing, told_to_end
 from soundstage.lifecycle._lines import LineSplitter
@@ -19,6 +20,8 @@ __all__ = [
     "SHOWN",
     "UNCLEAN",
     "Daemon",
+    "Execution",
+    "Finished",
     "GitCall",
     "Launch",
     "LineSplitter",

@@ -137,11 +137,12 @@ class Process:
         self, ours: socket.socket, theirs: socket.socket, handles: Sequence[int]
     ) -> asyncio.StreamReader:
         needed = {name: os.environ[name] for name in _LAUNCHER_NEEDS if name in os.environ}
+        given, output, errors = self._streams()
         self._launcher = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", str(LAUNCHER), str(theirs.fileno())),
-            stdin=self._stream(),
-            stdout=self._stream(),
-            stderr=self._stream(),
+            stdin=given,
+            stdout=output,
+            stderr=errors,
             pass_fds=(theirs.fileno(), *handles),
             start_new_session=True,  # Ctrl-C in a terminal is for us: we end the program in order
             env=needed,
@@ -152,16 +153,15 @@ class Process:
         )  # asyncio gives up reading when a write fails; the last report would be lost
         return reports
 
-    def _stream(self) -> int:
-        """What the launcher, and through it the program, has as each of its standard streams."""
-        return asyncio.subprocess.PIPE
+    def _streams(self) -> tuple[int, int, int]:
+        """The standard streams of the launcher, and through it of the program."""
+        return (asyncio.subprocess.PIPE,) * 3
 
     def _readers(self) -> list[Coroutine[Any, Any, None]]:
         """What reads its output, until all is read."""
         assert self._launcher is not None
-        assert self._launcher.stdout is not None
-        assert self._launcher.stderr is not None
-        return [self._read("stdout", self._launcher.stdout), self._read("stderr", self._launcher.stderr)]
+        streams = (("stdout", self._launcher.stdout), ("stderr", self._launcher.stderr))
+        return [self._read(channel, stream) for channel, stream in streams if stream is not None]
 
     async def _hand_over(self, reports: asyncio.StreamReader, launch: Launch) -> None:
         assert self._connection is not None
@@ -230,8 +230,12 @@ class Process:
     async def _read(self, channel: str, stream: asyncio.StreamReader) -> None:
         splitter = LineSplitter(self._line_limit)
         while data := await stream.read(_PIECE):
+            self._take(channel, data)
             self._deliver(channel, splitter.feed(data))
         self._deliver(channel, splitter.flush())
+
+    def _take(self, channel: str, data: bytes) -> None:
+        """Get each piece of output as it comes; those who want more than lines keep it."""
 
     def _deliver(self, channel: str, lines: list[str]) -> None:
         if channel == "stderr":

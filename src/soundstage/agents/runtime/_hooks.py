@@ -17,10 +17,11 @@ from typing import Final, Literal
 import msgspec
 
 from soundstage.agents.runtime._calling import OutOfTime, Stops, call_within
-from soundstage.agents.runtime._command import Command, Finished, without_secrets
 from soundstage.agents.runtime._errors import ToolDefinitionError
 from soundstage.clock import Clock
-from soundstage.journal import HookFired, Journal
+from soundstage.errors import EnvironmentProblem
+from soundstage.journal import HookFired, Journal, without_secrets
+from soundstage.lifecycle import Execution, Finished
 from soundstage.messages import ToolCall
 
 HookEvent = Literal["PreToolUse", "PostToolUse"]
@@ -91,7 +92,7 @@ class ShellHooks:
         for hook in self._of("PreToolUse", call):
             done = await self._run(hook, values, call, journal, cause, within)
             if done is not None and done.code == BLOCK and not done.expired:
-                return done.errors.strip() or f"the hook {hook.command!r} blocked it"
+                return done.stderr.strip() or f"the hook {hook.command!r} blocked it"
         return ""
 
     async def after(
@@ -117,32 +118,32 @@ class ShellHooks:
         within: float,
     ) -> Finished | None:
         fits = {name: value for name, value in values.items() if len(value) <= _LONGEST}
-        command = Command(
+        execution = Execution(
             ("/bin/sh", "-c", hook.command),
             cwd=self.project,
             environment={
                 **self._environment,
                 **{f"{prefix}{name}": value for prefix in _PREFIXES for name, value in fits.items()},
             },
-            text=call.arguments_json,
+            stdin=call.arguments_json.encode("utf-8", "replace"),
         )
         limit = min(self._limit, max(within, 0.001))
-        done, problem = await _finished(command, limit, journal.clock)
+        done, problem = await _finished(execution, limit, journal.clock)
         journal.append(_fired(hook, done, problem), source="hooks", cause=cause)
         return done
 
 
-async def _finished(command: Command, limit: float, clock: Clock) -> tuple[Finished | None, str]:
+async def _finished(execution: Execution, limit: float, clock: Clock) -> tuple[Finished | None, str]:
     """How it ended, or why it could not be run."""
     stops = Stops()
-    stops.add(command.stop)
+    stops.add(execution.stop)
     try:
-        # the command watches its own time; the wait around it is for a thread that does not come back
+        # it watches its own time; the wait around it is for a thread that does not come back
         done: Finished = await call_within(
-            lambda: command.run(limit), within=limit + LIMIT, clock=clock, stops=stops
+            lambda: execution.run(limit), within=limit + LIMIT, clock=clock, stops=stops
         )
-    except (OSError, ValueError) as error:
-        return None, f"it cannot be run: {error}"
+    except EnvironmentProblem as error:
+        return None, f"it cannot be run: {error.seen}"
     except OutOfTime:
         return None, f"it did not end within {limit + LIMIT:g} s"
     return done, f"no end within {limit:g} s" if done.expired else ""

@@ -7,6 +7,7 @@ one, so give it to agents that may have it, and run them where that does no harm
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -14,13 +15,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from soundstage.agents.runtime._command import Command, Finished, without_secrets
 from soundstage.agents.runtime._errors import ToolDefinitionError, ToolError
 from soundstage.agents.runtime._folder import Folder, digest, globbed
 from soundstage.agents.runtime._map import outline
 from soundstage.agents.runtime._tool import Tool, ToolContext, tool
 from soundstage.errors import AppError, EnvironmentProblem
-from soundstage.lifecycle import git_call
+from soundstage.journal import without_secrets
+from soundstage.lifecycle import Execution, Finished, git_call
 
 Fetch = Callable[[str], str | Awaitable[str]]
 """Gets a URL or a query, gives text; may be `async`."""
@@ -123,16 +124,16 @@ def _reading(folder: Folder) -> tuple[Tool, ...]:
         among = [at] if at.is_file() else folder.files(folder.folder(path))
         names = globbed(files, [folder.name(file) for file in among])
         job = {"pattern": pattern, "root": str(folder.root), "files": names, "limit": MOST}
-        command = Command(
+        execution = Execution(
             (sys.executable, "-I", "-S", "-X", "utf8", str(_WORKER)),
             cwd=folder.root,
             environment={name: os.environ[name] for name in _PYTHON_NEEDS if name in os.environ},
-            text=json.dumps({**job, "ignore_case": ignore_case}),
+            stdin=json.dumps({**job, "ignore_case": ignore_case}).encode(),
         )
-        done = _run(command, context)
+        done = _run(execution, context)
         if done.code != 0:
-            raise ToolError(f"the search failed: {done.errors.strip() or done.code}")
-        return done.output or f"nothing matches {pattern!r}"
+            raise ToolError(f"the search failed: {done.stderr.strip() or done.code}")
+        return done.stdout or f"nothing matches {pattern!r}"
 
     @tool(permissions="read")
     def tree_view(path: str = ".", depth: int = 3) -> str:
@@ -160,19 +161,20 @@ def _listed(names: list[str]) -> str:
     return "\n".join([*names[:MOST], *more])
 
 
-def _run(command: Command, context: ToolContext) -> Finished:
-    """Run a command within the tool's time.
+def _run(execution: Execution, context: ToolContext, within: float = math.inf) -> Finished:
+    """Run a program within the tool's time.
 
     Raises:
-        ToolError: if its time was up.
+        ToolError: if it cannot be run, or its time was up.
     """
-    context.on_stop(command.stop)
+    within = min(within, context.within)
+    context.on_stop(execution.stop)
     try:
-        done = command.run(context.within)
-    except (OSError, ValueError) as error:
-        raise ToolError(f"the command cannot be run: {error}") from None
+        done = execution.run(within)
+    except EnvironmentProblem as error:
+        raise ToolError(f"the command cannot be run: {error.seen}") from None
     if done.expired:
-        raise ToolError(f"no end within {context.within:g} s; it was stopped. Its output:\n{done.output}")
+        raise ToolError(f"no end within {within:g} s; it was stopped. Its output:\n{done.stdout}")
     return done
 
 
@@ -192,13 +194,13 @@ def _repository(folder: Folder) -> tuple[Tool, ...]:
         look = ("--no-optional-locks", "diff", "--no-ext-diff", "--no-textconv", against, "--", str(at))
         try:
             with git_call(folder.root, *look) as call:
-                command = Command(call.argv, cwd=folder.root, environment=call.environment)
-                done = _run(command, context)
+                execution = Execution(call.argv, cwd=folder.root, environment=call.environment)
+                done = _run(execution, context)
         except (AppError, EnvironmentProblem) as error:
             raise ToolError(str(error)) from None
         if done.code != 0:
-            raise ToolError(f"git: {done.errors.strip() or done.code}")
-        return done.output or "nothing has changed"
+            raise ToolError(f"git: {done.stderr.strip() or done.code}")
+        return done.stdout or "nothing has changed"
 
     @tool(permissions="read", timeout=30.0)
     def repo_map(path: str = ".") -> str:
@@ -268,22 +270,17 @@ def _shell(folder: Folder, variables: Mapping[str, str]) -> Tool:
         """
         if not timeout > 0:
             raise ToolError("a timeout is more than 0 seconds")
-        started = Command(("/bin/sh", "-c", command), cwd=folder.root, environment=variables, together=True)
+        argv = ("/bin/sh", "-c", command)
+        execution = Execution(argv, cwd=folder.root, environment=variables, together=True)
         before = folder.state()
         hashes = _hashes(folder, before)
-        context.on_stop(started.stop)
-        within = min(timeout, context.within)
         try:
-            done = started.run(within)
-        except (OSError, ValueError) as error:
-            raise ToolError(f"the command cannot be run: {error}") from None
+            done = _run(execution, context, timeout)
         finally:
             _tell_changes(folder, before, hashes, context)
-        if done.expired:
-            raise ToolError(f"no end within {within:g} s; it was stopped. Its output:\n{done.output}")
         if done.code != 0:
-            raise ToolError(f"exit code {done.code}\n{done.output}")
-        return done.output
+            raise ToolError(f"exit code {done.code}\n{done.stdout}")
+        return done.stdout
 
     return bash
 

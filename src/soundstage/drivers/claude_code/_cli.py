@@ -8,11 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from soundstage.clock import time_limit
 from soundstage.drivers.claude_code._binary import INSTALL, TESTED_VERSION
 from soundstage.errors import EnvironmentProblem, WaitTimeout
 from soundstage.journal import Journal
-from soundstage.lifecycle import GRACE, Process, Room
+from soundstage.lifecycle import GRACE, Execution, Room
 from soundstage.match import preview
 
 WITHIN: Final = 30.0
@@ -100,29 +99,20 @@ async def run_program(
     Raises:
         WaitTimeout: if it takes longer than `within` seconds; it has been ended then.
     """
-    lines: dict[str, list[str]] = {"stdout": [], "stderr": []}
-    process = Process(
+    execution = Execution(
         argv,
-        journal,
-        source=source,
         cwd=cwd,
         environment=environment,
-        on_line=lambda channel, line: lines[channel].append(line),
-        line_limit=64 * 1024 * 1024,
+        stdin=stdin,
+        grace=GRACE,
+        journal=journal,
+        source=source,
         room=room,
     )
-    await process.start()
-    try:
-        process.feed(stdin)
-        async with time_limit(within):
-            code = await process.wait()
-    except TimeoutError:
-        await process.terminate(grace=GRACE)
+    done = await execution.finish(within)
+    if done.expired:
         raise WaitTimeout(
             f"{' '.join(map(str, argv[1:])) or argv[0]} did not end within {within:g} s",
-            seen="\n".join([*lines["stdout"], *lines["stderr"]]) or "no output",
-        ) from None
-    except BaseException:
-        await process.killed()
-        raise
-    return Output(code, "\n".join(lines["stdout"]), "\n".join(lines["stderr"]))
+            seen=f"{done.stdout}{done.stderr}".strip() or "no output",
+        )
+    return Output(done.code, done.stdout.removesuffix("\n"), done.stderr.removesuffix("\n"))
