@@ -6,7 +6,7 @@ set -eu
 
 soundstage serve --script "$MODEL_SCRIPT" --host 0.0.0.0 --port 8000 &
 model=$!
-soundstage mcp --http --host 0.0.0.0 --port 3000 &
+soundstage mcp --http --host 0.0.0.0 --port 3000 --isolation "${ISOLATION:-process}" &
 harness=$!
 trap 'kill $model $harness 2>/dev/null; exit 0' TERM INT
 

@@ -185,7 +185,7 @@ def mcp(
         ),
     ] = None,
     artifacts: Annotated[Path | None, typer.Option(help="Folder for captured artifacts.")] = None,
-    isolation: Annotated[str, typer.Option(help=LEVELS)] = "process",
+    isolation: Annotated[str, typer.Option(help=f"{LEVELS[:-1]}; or service:SOCKET.")] = "process",
 ) -> None:
     """Serve the harness as MCP tools: a coding agent tests a plugin end to end.
 
@@ -203,7 +203,7 @@ def mcp(
         "projects": projects,
         "plugins": tuple(plugins) if plugins else None,
         "artifacts": artifacts,
-        "isolation": _level(isolation).value,
+        "isolation": isolation if isolation.startswith("service:") else _level(isolation).value,
     }
     known = {name: value for name, value in given.items() if value is not None}
     options = McpOptions.from_environment()._replace(http=http, open=no_token, **known)

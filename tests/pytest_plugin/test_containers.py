@@ -221,7 +221,9 @@ def test_the_file_may_use_the_variables_of_the_test_run(box, inner, monkeypatch)
 # The compose file that we ship.
 
 
-def test_the_harness_client_uses_the_harness_of_the_compose_file_that_we_ship(inner, monkeypatch, tmp_path):
+@pytest.fixture
+def shipped(inner, monkeypatch, tmp_path):
+    """Runs a test with the harness of the compose file that we ship; `call` calls a tool that must not fail."""
     for image in ("soundstage/agent", "soundstage/harness"):
         problem = isolation_problem(InContainer(image))
         if problem is not None:
@@ -232,8 +234,7 @@ def test_the_harness_client_uses_the_harness_of_the_compose_file_that_we_ship(in
         monkeypatch.setenv(variable, str(tmp_path / name))
     monkeypatch.setenv("SOUNDSTAGE_MCP_TOKEN", "the-token-of-the-test")
     monkeypatch.setenv("HARNESS_PORT", "0")
-    result = inner(
-        """
+    fixtures = """
         import pytest
 
         @pytest.fixture(scope="session")
@@ -244,15 +245,71 @@ def test_the_harness_client_uses_the_harness_of_the_compose_file_that_we_ship(in
         def harness_url(docker_environment):
             return f"http://127.0.0.1:{docker_environment.port('test-harness', 3000)}"
 
-        def test_it(harness_client, docker_environment):
-            wanted = {"project_type": "cli", "language": "python", "output_path": "made"}
-            assert harness_client.call_tool("create_test_project", wanted)["status"] == "success"
-            assert docker_environment.run("claude-code", "ls", "/projects").stdout == "made\\n"
-        """,
-        FILE=str(ROOT / "containers" / "compose.yaml"),
-    )
-    result.assert_outcomes(passed=1)
-    assert not (tmp_path / "projects" / "made").exists()  # it goes with the test
+        @pytest.fixture
+        def call(harness_client):
+            def good(name, **arguments):
+                answer = harness_client.call_tool(name, arguments)
+                assert answer["status"] in ("success", True), answer
+                return answer
+            return good
+    """
+    return lambda text: inner(fixtures + text, FILE=str(ROOT / "containers" / "compose.yaml"))
+
+
+def test_the_harness_of_the_compose_file_that_we_ship_drives_the_cli_of_its_service(shipped):
+    result = shipped("""
+        MARK = "hostname | tee /home/agent/mark made.txt"
+        BASH = {"name": "Bash", "arguments": {"command": MARK, "description": "d"}}
+        HOOK = {"tool_name": "Bash", "tool_input": {"command": "git commit -m wip"}}
+        CLIS = "cat /proc/[0-9]*/comm | grep -c '^claude$'"
+
+        def test_it(call, docker_environment):
+            def inside(service, *argv):
+                return docker_environment.run(service, *argv)
+
+            assert inside("test-harness", "sh", "-c", "command -v claude").code != 0
+            assert inside("test-harness", "find", "/", "-xdev", "-name", "claude", "-type", "f").stdout == ""
+            project = call("create_test_project", project_type="cli", language="python", output_path="made")
+            assert inside("claude-code", "ls", "/projects").stdout == "made\\n"
+            plugin = call("install_plugin", plugin_name="agent-loop", marketplace_path="/plugins")
+            assert plugin["loaded"] is True
+            session = call(
+                "start_conversation",
+                config={
+                    "script": {"rules": [
+                        {"when": {"user": "look", "iteration": 1}, "reply": {"tool_calls": [BASH]}},
+                        {"when": {"tool_result": "claude-code"}, "reply": "I am in the service."},
+                        {"when": {"user": "Explore"}, "reply": "Explored. Next: /agent-loop:plan"},
+                    ]},
+                    "strict": True,
+                    "project_path": project["project_path"],
+                    "allowed_tools": ["Bash"],
+                },
+            )["session_id"]
+            asked = call("send_prompt", prompt="look", session_id=session, timeout=120)
+            assert call("get_response", response_id=asked["response_id"])["response"] == "I am in the service."
+            assert inside("claude-code", "sh", "-c", CLIS).stdout == "1\\n"
+            assert inside("test-harness", "sh", "-c", CLIS).stdout == "0\\n"
+            assert inside("claude-code", "cat", "/home/agent/mark", "made/made.txt").stdout == "claude-code\\n" * 2
+            assert inside("test-harness", "ls", "/home/agent").code != 0
+            done = call("execute_command", command="/agent-loop:explore", session_id=session, timeout=120)
+            assert done["workflow_stage"] == "exploring"
+            hooks = call("trigger_hook", hook_name="agent-loop/PreToolUse", payload=HOOK, session_id=session)
+            assert all(run["outcome"] == "success" or run["blocked"] for run in hooks["runs"])
+            serves = {"command": "claude", "args": ["mcp", "serve"]}
+            server = call("start_mcp_server", server_name="s", server_config=serves)
+            probe = call("verify_mcp_communication", server_id=server["server_id"], timeout=60)
+            assert "Bash" in probe["tools"]
+            assert call("end_conversation", session_id=session)["unused_rules"] == []
+
+        def test_nothing_of_it_is_left_in_the_service(docker_environment, call):
+            assert call("list_plugins")["plugins"] == []
+            call("reset_test_environment", system=True)
+            assert docker_environment.run("claude-code", "sh", "-c", CLIS).stdout == "0\\n"
+            assert docker_environment.run("claude-code", "ls", "/projects").stdout == ""
+            assert "soundstage-" not in docker_environment.run("claude-code", "ls", "/sessions").stdout
+    """)
+    result.assert_outcomes(passed=2)
 
 
 # Without an engine.

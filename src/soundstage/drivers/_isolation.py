@@ -9,7 +9,8 @@ itself.
 With `Isolation.NETNS` it has a network of its own besides, in which the servers of its run are, and nothing else
 (`_netns.py`); files are those of its user. With `Isolation.SANDBOX`, or `InSandbox(...)`, it also writes nowhere but to
 its own folders, and does not see the user's (`_sandbox_room.py`). With `Isolation.CONTAINER`, or `InContainer(...)`, it
-has the network, and the files of an image instead of the machine's (`_container`).
+has the network, and the files of an image instead of the machine's (`_container`). With `InService(...)` it runs in a
+service that somebody else has started, and what keeps it apart is what that service is (`_service_room.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import msgspec
 from soundstage.drivers._netns import Namespace
 from soundstage.drivers._sandbox_room import SandboxRoom
 from soundstage.drivers._sandbox_view import View, hidden_folders
+from soundstage.drivers._service_room import ServiceRoom
 from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal
 from soundstage.lifecycle import Launch, LoopThread, Room, ScratchFolder
@@ -86,24 +88,46 @@ class InContainer(msgspec.Struct, frozen=True):
     writes: tuple[Path, ...] = ()
 
 
-AnyIsolation = Isolation | InSandbox | InContainer | str
-"""A level, by its name too, or a sandbox or container of one's choice."""
+class InService(msgspec.Struct, frozen=True):
+    """Isolation in a service that runs already, such as a container of a compose file; `service:SOCKET` for short.
+
+    The program is the service's own, and so are its files, processes and network. The temporary folder of the tests
+    and the folders that programs work in have to be shared with it, at the same paths.
+
+    Args:
+        socket: where it waits: it runs `_service.py serve SOCKET`; see docs/isolation.md.
+
+    Example:
+        ::
+
+            ClaudeCode(journal, server, Path("/projects/shop"), isolation=InService(Path("/sessions/agent.sock")))
+    """
+
+    socket: Path
 
 
-def as_isolation(isolation: AnyIsolation) -> Isolation | InSandbox | InContainer:
+_SERVICE: Final = "service:"
+_Level = Isolation | InSandbox | InContainer | InService
+AnyIsolation = _Level | str
+"""A level, by its name too, or a sandbox, container or service of one's choice."""
+
+
+def as_isolation(isolation: AnyIsolation) -> _Level:
     """The level that is meant.
 
     Raises:
         ScriptError: if there is no such level.
     """
-    if isinstance(isolation, InSandbox | InContainer):
+    if isinstance(isolation, InSandbox | InContainer | InService):
         return isolation
+    if isolation.startswith(_SERVICE):
+        return InService(Path(isolation.removeprefix(_SERVICE)))
     try:
         level = Isolation(isolation)
     except ValueError:
         raise ScriptError(
             f"there is no isolation level {isolation!r}",
-            expected=", ".join(Isolation) + ", InSandbox(...) or InContainer(...)",
+            expected=", ".join(Isolation) + ", service:SOCKET, InSandbox(...) or InContainer(...)",
         ) from None
     match level:
         case Isolation.SANDBOX:
@@ -131,7 +155,7 @@ def isolation_problem(isolation: AnyIsolation) -> EnvironmentProblem | None:
     return None
 
 
-async def _try(isolation: Isolation | InSandbox | InContainer) -> None:
+async def _try(isolation: _Level) -> None:
     sandbox = Sandbox(Journal(), isolation=isolation)
     await sandbox.open()
     try:
@@ -256,7 +280,7 @@ class Sandbox:
         began = len(self._reads)
 
         def added() -> tuple[Path, ...]:
-            if isinstance(self._isolation, Isolation):
+            if isinstance(self._isolation, Isolation | InService):
                 return ()
             seen, new = self._reads[:began], dict.fromkeys(self._reads[began:])
             hidden = View(hidden_folders() if isinstance(self._isolation, InSandbox) else [Path("/")])
@@ -306,6 +330,8 @@ class Sandbox:
 
                 self.needs(*reads)
                 return ContainerRoom(self._journal, image, self.root, reads=self._reads, writes=writes)
+            case InService(socket=place):
+                return ServiceRoom(self._journal, place)
         return None
 
     def environment(self, own: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from soundstage.lifecycle._lines import LineSplitter
 from soundstage.lifecycle._patience import Patience
 from soundstage.lifecycle._process import GRACE, SHOWN, Process
 from soundstage.lifecycle._processes import owner_is_dead, started_at, variables_of
-from soundstage.lifecycle._room import Launch, Room
+from soundstage.lifecycle._room import MACHINE_ONLY, Launch, Room
 from soundstage.lifecycle._scratch import ScratchFolder, end_processes_in, remove_tree
 from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
 from soundstage.lifecycle._thread import LoopThread
@@ -17,6 +17,7 @@ from soundstage.lifecycle._thread import LoopThread
 __all__ = [
     "ENDED",
     "GRACE",
+    "MACHINE_ONLY",
     "SHOWN",
     "UNCLEAN",
     "Daemon",

@@ -66,21 +66,21 @@ def main(control: int) -> None:
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    job = _heard(control)
+    job = heard(control)
     pid, problem = _start(job)
     if problem:
-        _tell(control, {"failed": problem})
+        tell(control, {"failed": problem})
         return
-    _tell(control, {"started": pid})
-    _let_go_of_streams()
+    tell(control, {"started": pid})
+    let_go_of_streams()
     code = _watch(control, wakeup, pid)
     left = [] if code is None else [_name(other) for other in _descendants(os.getpid())]
     ended = _end_all(pid)
-    if not _tell(control, {"exited": ended if code is None else code, "left": left}) and job["scratch"]:
+    if not tell(control, {"exited": ended if code is None else code, "left": left}) and job["scratch"]:
         _remove(job["scratch"])
 
 
-def _heard(control: int) -> dict[str, Any]:
+def heard(control: int) -> dict[str, Any]:
     """What the harness says."""
     size = int.from_bytes(_read(control, LENGTH), "little")
     job: dict[str, Any] = marshal.loads(_read(control, size))  # noqa: S302  (both ends are ours)
@@ -97,7 +97,7 @@ def _read(control: int, size: int) -> bytes:
     return data
 
 
-def _tell(control: int, message: dict[str, Any]) -> bool:
+def tell(control: int, message: dict[str, Any]) -> bool:
     """Report to the harness; false if it is gone."""
     data = marshal.dumps(message)
     try:
@@ -207,7 +207,7 @@ def _heed_signals() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _let_go_of_streams() -> None:
+def let_go_of_streams() -> None:
     """Keep the program's streams open nowhere but in the program, so that their ends are seen."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

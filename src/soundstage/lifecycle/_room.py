@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+MACHINE_ONLY: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Variables that describe our machine: where there are other files, ours are left out."""
 
 
 class Launch(NamedTuple):

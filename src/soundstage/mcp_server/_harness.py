@@ -238,7 +238,7 @@ class Harness:
 
     async def _start(self) -> ClaudeCode:
         try:
-            cli = find_cli(self._cli)
+            cli = find_cli(self._cli, isolation=self.isolation)
         except EnvironmentProblem as error:
             raise HostUnavailable(
                 error.summary, expected=error.expected, seen=error.seen, hint=error.hint

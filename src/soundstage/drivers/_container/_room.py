@@ -26,12 +26,11 @@ from soundstage.drivers._container._engine import LABEL, Engine, forgiving, own_
 from soundstage.drivers._netns import Inside, name_files
 from soundstage.errors import EnvironmentProblem, InvalidStateError
 from soundstage.journal import Journal
-from soundstage.lifecycle import Launch, ScratchFolder
+from soundstage.lifecycle import MACHINE_ONLY, Launch, ScratchFolder
 
 BRIDGE: Final = Path(__file__).with_name("_bridge.py")
 NAMES: Final = "resolv.conf"
 GATE: Final = 'read -r word <"$1"; [ "$word" = silent ] && stty -echo 2>/dev/null; shift; exec "$@"'
-_NOT_INSIDE: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # they describe our machine
 
 
 class _Running(NamedTuple):
@@ -128,7 +127,7 @@ class ContainerRoom:
 
     def _start(self, engine: Engine, launch: Launch, gate: Path) -> Any:
         """Blocks: a container in which the program waits at the gate."""
-        ours = {name for name in _NOT_INSIDE if launch.environment.get(name) == os.environ.get(name)}
+        ours = {name for name in MACHINE_ONLY if launch.environment.get(name) == os.environ.get(name)}
         container = engine.client.containers.create(
             self._image,
             [*("soundstage", str(gate)), *launch.argv],

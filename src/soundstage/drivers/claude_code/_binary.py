@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from soundstage.drivers._isolation import AnyIsolation, InService, Isolation, as_isolation
 from soundstage.errors import EnvironmentProblem
 
 TESTED_VERSION: Final = "2.1.330"  # the one that the conformance test pins
@@ -28,16 +29,24 @@ def too_old(version: str) -> bool:
     return [int(part) for part in numbers] < [int(part) for part in TESTED_VERSION.split(".")]
 
 
-def find_cli(explicit: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Path:
+def find_cli(
+    explicit: Path | str | None = None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    isolation: AnyIsolation = Isolation.PROCESS,
+) -> Path:
     """The CLI: `explicit`, else $SOUNDSTAGE_CLAUDE, else the one in claude-agent-sdk, else `claude` in PATH.
 
     Args:
         explicit: its path.
         environment: where to look for variables; ours unless given.
+        isolation: how far it will be kept apart. A service has a CLI of its own: `explicit`, else `claude` in its PATH.
 
     Raises:
         EnvironmentProblem: if there is none, or the one that was named is not there.
     """
+    if isinstance(as_isolation(isolation), InService):
+        return Path(explicit or "claude")
     variables = os.environ if environment is None else environment
     for named, path in ((explicit, "cli="), (variables.get(VARIABLE), f"${VARIABLE}")):
         if named:

@@ -126,7 +126,7 @@ class ClaudeCode(Daemon):
         return self.sessions[0]
 
     async def _start(self) -> None:
-        self._cli = find_cli(self._wanted_cli)
+        self._cli = find_cli(self._wanted_cli, isolation=self.isolation)
         refuse_stray_memories(self._folder())
         self._sandbox.needs(self._cli)
         await self._sandbox.open()
