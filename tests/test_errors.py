@@ -11,10 +11,10 @@ import pytest
 from soundstage import errors
 from soundstage.errors import (
     ExpectationError,
-    Problem,
     ProviderError,
     RequestRejected,
     ScriptLoadError,
+    ScriptProblem,
     SoundstageError,
     WaitTimeout,
 )
@@ -42,9 +42,9 @@ def test_the_tree_in_the_docstring_is_the_real_one():
 
 
 def test_every_error_is_exported_and_documented():
-    assert sorted([*(cls.__name__ for cls in CLASSES), "Problem", "did_you_mean", "near_names"]) == sorted(
-        errors.__all__
-    )
+    assert sorted(
+        [*(cls.__name__ for cls in CLASSES), "ScriptProblem", "did_you_mean", "near_names"]
+    ) == sorted(errors.__all__)
     assert all(cls.__doc__ for cls in CLASSES)
 
 
@@ -75,7 +75,10 @@ def test_a_part_of_several_lines_is_indented_below_its_label():
 
 
 def test_a_script_that_cannot_be_loaded_lists_every_problem():
-    problems = [Problem("a.yaml", 3, "rules[0].when", "unknown key"), Problem("a.yaml", 9, "", "no colon")]
+    problems = [
+        ScriptProblem("a.yaml", 3, "rules[0].when", "unknown key"),
+        ScriptProblem("a.yaml", 9, "", "no colon"),
+    ]
     error = ScriptLoadError(problems)
     assert error.problems == tuple(problems)
     assert error.summary == "the script cannot be used: 2 problems"
@@ -105,7 +108,7 @@ def test_a_provider_error_carries_status_and_headers():
     "error",
     [
         SoundstageError("it broke", expected="a", seen="b", hint="c"),
-        ScriptLoadError([Problem("a.yaml", 1, "key", "wrong")]),
+        ScriptLoadError([ScriptProblem("a.yaml", 1, "key", "wrong")]),
         RequestRejected("bad", status=422),
         ProviderError("busy", status=529, headers={"a": "b"}),
         WaitTimeout("too late", seen="nothing"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from soundstage.errors import MatchError
 from soundstage.match import Regex, _expression
-from soundstage.match._expression import LARGEST, _Bounded, shape_of
+from soundstage.match._expression import LARGEST, _BoundedSearch, shape_of
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_bounded_search_finds_what_re_finds(parts, text, flags):
         wanted = re.compile(pattern, flags)
     except re.error:
         return
-    found, expected = _Bounded(shape_of(pattern).text, flags).search(text), wanted.search(text)
+    found, expected = _BoundedSearch(shape_of(pattern).text, flags).search(text), wanted.search(text)
     assert (found and found.span()) == (expected and expected.span())
 
 

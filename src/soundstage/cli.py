@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from soundstage.errors import ExpectationError, Problem, SoundstageError
+from soundstage.errors import ExpectationError, ScriptProblem, SoundstageError
 from soundstage.wings import load_target, wings
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def check(script: ScriptFile) -> None:
     _say(f"{script}: good" + (f", {len(problems)} warning(s)" if problems else ""))
 
 
-def _checker_of(script: Path) -> Callable[[Path], Sequence[Problem]]:
+def _checker_of(script: Path) -> Callable[[Path], Sequence[ScriptProblem]]:
     """Who checks a file: a wing, if it has one of its top-level keys and no rules of a model."""
     from soundstage.models import script_problems
     from soundstage.scripts import SourceReport, read_source_file
@@ -131,7 +131,7 @@ def _checker_of(script: Path) -> Callable[[Path], Sequence[Problem]]:
     keys = set() if node is None or "rules" in node.fields else set(node.fields)
     for wing in wings():
         for key in keys & set(wing.scripts):
-            checker: Callable[[Path], Sequence[Problem]] = load_target(wing.scripts[key])
+            checker: Callable[[Path], Sequence[ScriptProblem]] = load_target(wing.scripts[key])
             return checker
     return script_problems
 

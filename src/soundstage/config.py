@@ -23,7 +23,7 @@ import msgspec
 
 from soundstage.errors import ConfigError, near_names
 
-__all__ = ["PREFIX", "Settings", "load_settings"]
+__all__ = ["Settings", "load_settings"]
 
 PREFIX: Final = "SOUNDSTAGE_"
 _DEFAULT: Final = "default"

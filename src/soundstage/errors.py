@@ -50,12 +50,12 @@ __all__ = [
     "ModelError",
     "NetworkForbiddenError",
     "NoMatchError",
-    "Problem",
     "ProviderError",
     "ReplayMismatchError",
     "RequestRejected",
     "ScriptError",
     "ScriptLoadError",
+    "ScriptProblem",
     "SoundstageError",
     "TapeError",
     "UnknownNameError",
@@ -112,7 +112,7 @@ class ScriptError(SoundstageError):
     """Raised when the script or the test is wrong."""
 
 
-class Problem(NamedTuple):
+class ScriptProblem(NamedTuple):
     """One thing wrong in a script file; of a `warning` only a person can tell whether it is."""
 
     file: str
@@ -130,7 +130,7 @@ class Problem(NamedTuple):
 class ScriptLoadError(ScriptError):
     """Raised when a script file is refused. `problems` lists all that is wrong, not only the first."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[ScriptProblem]) -> None:
         self.problems = tuple(problems)
         count = f"{len(self.problems)} problem{'s' if len(self.problems) != 1 else ''}"
         super().__init__(

@@ -7,13 +7,19 @@ import pytest
 from soundstage.errors import MatchError
 from soundstage.match import matcher
 from soundstage.messages import Message, Text, ToolResult, assistant, call, system, tool, user
-from soundstage.models._conditions import QUESTIONS, Context, Facts, When, compile_conditions
+from soundstage.models._conditions import (
+    CONDITION_SOURCES,
+    RequestContext,
+    RequestFacts,
+    When,
+    compile_conditions,
+)
 
 WEATHER = (assistant("", call("get_weather", id="c1")), tool("c1", "72 degrees"))
 
 
 def holds(request, context=None, **conditions):
-    facts = Facts(request, context or Context())
+    facts = RequestFacts(request, context or RequestContext())
     return all(
         condition.matches(facts.get(name)) for name, condition in compile_conditions(When(**conditions))
     )
@@ -74,10 +80,10 @@ def test_contains_looks_into_every_message_so_that_feedback_is_visible(request_o
 
 
 def test_iteration_and_previous_agent_come_from_the_conversation(request_of):
-    context = Context(previous_agent="Planner", iteration=2)
+    context = RequestContext(previous_agent="Planner", iteration=2)
     assert holds(request_of(), context, previous_agent="planner", iteration=2)
     assert not holds(request_of(), context, iteration=1)
-    assert not holds(request_of(), Context(), previous_agent="/^/")
+    assert not holds(request_of(), RequestContext(), previous_agent="/^/")
 
 
 def test_turn_counts_the_users_messages_and_step_the_models(request_of):
@@ -134,16 +140,18 @@ def test_a_function_is_a_condition_too(request_of):
 
 def test_each_answer_is_worked_out_once_and_only_when_asked(request_of, monkeypatch):
     asked = []
-    question = QUESTIONS["user"]
-    monkeypatch.setitem(QUESTIONS, "user", question._replace(value=lambda *_: asked.append(1) or "hello"))
-    facts = Facts(request_of(), Context())
+    question = CONDITION_SOURCES["user"]
+    monkeypatch.setitem(
+        CONDITION_SOURCES, "user", question._replace(value=lambda *_: asked.append(1) or "hello")
+    )
+    facts = RequestFacts(request_of(), RequestContext())
     assert asked == []
     assert facts.get("user") == facts.get("user") == "hello"
     assert asked == [1]
 
 
 def test_every_condition_of_a_rule_has_a_question():
-    assert set(QUESTIONS) == set(When.__struct_fields__)
+    assert set(CONDITION_SOURCES) == set(When.__struct_fields__)
 
 
 def test_a_failing_list_says_what_there_was(request_of):

@@ -7,7 +7,7 @@ import pytest
 from soundstage.clock import run, running_clock
 from soundstage.errors import ConnectionCut, ProviderError, ScriptError
 from soundstage.messages import FinishChunk, GarbledChunk, TextChunk
-from soundstage.models import ErrorSpec, Fault, FaultyModel, RecordingModel, Script, ScriptedModel, Tape
+from soundstage.models import ErrorSpec, FaultyModel, RecordingModel, ReplyFault, Script, ScriptedModel, Tape
 
 
 @pytest.fixture
@@ -36,12 +36,15 @@ WHOLE = [(0, "a"), (0, "b"), (0, "c"), (0, FinishChunk)]
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        (Fault(type="cut", after=2), [(0, "a"), (0, "b"), (0, ConnectionCut)]),
-        (Fault(type="cut"), [(0, ConnectionCut)]),
-        (Fault(type="cut", after=99), [(0, "a"), (0, "b"), (0, "c"), (0, ConnectionCut)]),
-        (Fault(type="stall", after=1, seconds=30), [(0, "a"), (30, "b"), (30, "c"), (30, FinishChunk)]),
-        (Fault(type="garbled", after=1), [(0, "a"), (0, GarbledChunk), (0, "b"), (0, "c"), (0, FinishChunk)]),
-        (Fault(type="empty"), [(0, FinishChunk)]),
+        (ReplyFault(type="cut", after=2), [(0, "a"), (0, "b"), (0, ConnectionCut)]),
+        (ReplyFault(type="cut"), [(0, ConnectionCut)]),
+        (ReplyFault(type="cut", after=99), [(0, "a"), (0, "b"), (0, "c"), (0, ConnectionCut)]),
+        (ReplyFault(type="stall", after=1, seconds=30), [(0, "a"), (30, "b"), (30, "c"), (30, FinishChunk)]),
+        (
+            ReplyFault(type="garbled", after=1),
+            [(0, "a"), (0, GarbledChunk), (0, "b"), (0, "c"), (0, FinishChunk)],
+        ),
+        (ReplyFault(type="empty"), [(0, FinishChunk)]),
         (ErrorSpec(status=529), [(0, ProviderError)]),
     ],
 )
@@ -70,7 +73,7 @@ def test_an_error_has_its_fields_and_the_inner_model_is_not_asked(inner, ask):
 
 
 def test_a_stall_without_end_lasts_as_long_as_anybody_could_wait(inner, request_of):
-    assert play(FaultyModel(inner, Fault(type="stall")), request_of())[0][0] >= 86_400 * 365
+    assert play(FaultyModel(inner, ReplyFault(type="stall")), request_of())[0][0] >= 86_400 * 365
 
 
 @pytest.mark.parametrize(
@@ -78,9 +81,9 @@ def test_a_stall_without_end_lasts_as_long_as_anybody_could_wait(inner, request_
     [
         ({}, "needs a fault"),
         (None, "needs a fault"),
-        ({0: Fault(type="cut")}, "counted from 1"),
-        ({"1": Fault(type="cut")}, "counted from 1"),
-        ({True: Fault(type="cut")}, "counted from 1"),
+        ({0: ReplyFault(type="cut")}, "counted from 1"),
+        ({"1": ReplyFault(type="cut")}, "counted from 1"),
+        ({True: ReplyFault(type="cut")}, "counted from 1"),
         ({1: "cut"}, "call 1 has no fault that is known"),
     ],
 )
@@ -90,7 +93,7 @@ def test_a_schedule_that_means_nothing_is_refused(inner, faults, message):
 
 
 @pytest.mark.parametrize(
-    "fault", [Fault(type="cut", after=1), Fault(type="empty")], ids=["faulty", "faultless"]
+    "fault", [ReplyFault(type="cut", after=1), ReplyFault(type="empty")], ids=["faulty", "faultless"]
 )
 def test_the_inner_reply_is_closed_at_once_when_nobody_reads_on(inner, request_of, fault):
     tape = Tape()

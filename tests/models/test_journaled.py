@@ -30,12 +30,12 @@ from soundstage.messages import (
     user,
 )
 from soundstage.models import (
-    Fault,
     FaultyModel,
     JournaledModel,
     RecordingModel,
     ReplayModel,
     Reply,
+    ReplyFault,
     Script,
     ScriptedModel,
     Tape,
@@ -213,7 +213,7 @@ def test_two_runs_give_the_same_journal(ask):
 
 def test_the_kind_names_every_layer():
     scripted = ScriptedModel(Script())
-    model = FaultyModel(RecordingModel(scripted, Tape()), Fault(type="empty"))
+    model = FaultyModel(RecordingModel(scripted, Tape()), ReplyFault(type="empty"))
     assert kind_of(model) == "faulty(recording(scripted))"
     assert kind_of(Wrapper(ReplayModel(Tape()))) == "wrapper(replay)"
 

@@ -29,7 +29,7 @@ from soundstage.messages import (
 )
 from soundstage.models._live_anthropic import MessageDecoder, encode
 from soundstage.models._live_format import read
-from soundstage.models._live_sse import Event
+from soundstage.models._live_sse import SseEvent
 
 
 def test_a_conversation_with_tools_is_written_as_the_reference_has_it():
@@ -124,7 +124,7 @@ def decode(*events):
     decoder = MessageDecoder()
     chunks = []
     for event in events:
-        chunks += read(decoder, Event("message", event if isinstance(event, str) else json.dumps(event)))
+        chunks += read(decoder, SseEvent("message", event if isinstance(event, str) else json.dumps(event)))
     return chunks, decoder
 
 

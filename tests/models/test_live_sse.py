@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soundstage.models._live_sse import Event, SseReader
+from soundstage.models._live_sse import SseEvent, SseReader
 
 
 def events_of(*pieces):
@@ -19,22 +19,22 @@ def events_of(*pieces):
 @pytest.mark.parametrize(
     ("stream", "expected"),
     [
-        (b"data: a\n\n", [Event("message", "a")]),
-        (b"data:a\n\n", [Event("message", "a")]),
-        (b"data:  a\n\n", [Event("message", " a")]),
-        (b"event: ping\ndata: {}\n\n", [Event("ping", "{}")]),
-        (b"event: ping\n\ndata: a\n\n", [Event("message", "a")]),
-        (b"data: a\ndata: b\n\n", [Event("message", "a\nb")]),
-        (b"data\n\n", [Event("message", "")]),
-        (b": a remark\nid: 7\nretry: 5\ndata: a\n\n", [Event("message", "a")]),
-        (b"\xef\xbb\xbfdata: a\n\n", [Event("message", "a")]),
+        (b"data: a\n\n", [SseEvent("message", "a")]),
+        (b"data:a\n\n", [SseEvent("message", "a")]),
+        (b"data:  a\n\n", [SseEvent("message", " a")]),
+        (b"event: ping\ndata: {}\n\n", [SseEvent("ping", "{}")]),
+        (b"event: ping\n\ndata: a\n\n", [SseEvent("message", "a")]),
+        (b"data: a\ndata: b\n\n", [SseEvent("message", "a\nb")]),
+        (b"data\n\n", [SseEvent("message", "")]),
+        (b": a remark\nid: 7\nretry: 5\ndata: a\n\n", [SseEvent("message", "a")]),
+        (b"\xef\xbb\xbfdata: a\n\n", [SseEvent("message", "a")]),
         (
             b"data: a\r\n\r\ndata: b\r\rdata: c\n\n",
-            [Event("message", letter) for letter in "abc"],
+            [SseEvent("message", letter) for letter in "abc"],
         ),
         (b"data: a\n", []),
         (b"\n\n\n", []),
-        (b"data: \xff\n\n", [Event("message", "\ufffd")]),
+        (b"data: \xff\n\n", [SseEvent("message", "\ufffd")]),
     ],
 )
 def test_events_are_read_as_the_standard_says(stream, expected):
@@ -58,5 +58,5 @@ def test_the_pieces_do_not_matter(events, end, cuts):
     stream += b"data: x\n\n"
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     pieces = [stream[start:stop] for start, stop in pairwise(places)]
-    expected = [Event(name or "message", "\n".join(lines)) for name, lines in events]
-    assert events_of(*pieces) == [*expected, Event("message", "x")]
+    expected = [SseEvent(name or "message", "\n".join(lines)) for name, lines in events]
+    assert events_of(*pieces) == [*expected, SseEvent("message", "x")]

@@ -10,7 +10,7 @@ from soundstage.journal import Journal, ModelFailed, encode_record
 from soundstage.messages import call
 from soundstage.models import FaultyModel, JournaledModel, Reply, Script, ScriptedModel, complete
 from soundstage.models._protocol import take
-from soundstage.models._reply import ErrorSpec, Fault
+from soundstage.models._reply import ErrorSpec, ReplyFault
 
 INSTANT = {
     "a text": {"text": "hello " * 20},
@@ -22,7 +22,7 @@ INSTANT = {
 NOT_INSTANT = {
     "a delay": {"text": "hello", "delay": 2.0, "tool_calls": [call("Read")]},
     "a speed": {"text": "hello " * 20, "tokens_per_second": 5},
-    "a stall": {"text": "hello", "fault": Fault(type="stall", seconds=3.0)},
+    "a stall": {"text": "hello", "fault": ReplyFault(type="stall", seconds=3.0)},
     "a function": lambda request: f"you said {request.last_user_text}",
 }
 
@@ -109,7 +109,7 @@ def test_a_wrapper_that_is_a_generator_is_read_chunk_by_chunk(request_of):
     script = Script()
     script.on(user="hello").reply("hi")
     journal = Journal(clock=VirtualClock())
-    faulty = FaultyModel(ScriptedModel(script), {2: Fault(type="cut")})
+    faulty = FaultyModel(ScriptedModel(script), {2: ReplyFault(type="cut")})
     model = JournaledModel(faulty, journal)
     assert take(faulty.stream(request_of())) is None
     assert run(complete(model, request_of())).text == "hi"

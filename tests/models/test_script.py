@@ -12,8 +12,8 @@ from soundstage.models import (
     AgentSpec,
     BlockSpec,
     ErrorSpec,
-    Fault,
     Reply,
+    ReplyFault,
     Script,
     ScriptedModel,
     When,
@@ -73,8 +73,8 @@ def test_an_error_and_a_fault_can_be_written_in_words():
     script.on(user="c").fault("empty")
     first, second, third = (rule.reply for rule in script.rules)
     assert first.error == ErrorSpec(status=529, message="busy", type="overloaded_error", retry_after=1)
-    assert (second.text, second.fault) == ("some text", Fault(type="cut", after=2))
-    assert third.fault == Fault(type="empty")
+    assert (second.text, second.fault) == ("some text", ReplyFault(type="cut", after=2))
+    assert third.fault == ReplyFault(type="empty")
 
 
 def test_blocks_take_tool_calls_of_the_message_types():

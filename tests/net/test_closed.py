@@ -390,9 +390,9 @@ def test_the_addresses_of_a_listed_name_are_those_that_its_look_up_gave(make, jo
 
 
 def _attempt(host, port, method):
-    from soundstage.guard import Attempt
+    from soundstage.guard import EgressAttempt
 
-    return Attempt(host, port, method)
+    return EgressAttempt(host, port, method)
 
 
 @pytest.mark.parametrize("words", ["", "https://example.com", "*.example.com", "a:b:c", "host:99999", 7])

@@ -16,7 +16,7 @@ from soundstage.errors import InvalidStateError
 from soundstage.journal import EgressTried, Journal, Noted
 from soundstage.lifecycle import Status
 from soundstage.net import LOOPBACK, EgressProxy
-from soundstage.net._egress import MAX_HEAD, Target, parse_target
+from soundstage.net._egress import MAX_HEAD, ProxyTarget, parse_target
 
 
 def with_proxy(body: Callable[[EgressProxy], Awaitable[Any]], **options: Any) -> tuple[Journal, Any]:
@@ -100,7 +100,7 @@ def test_nonsense_is_answered_with_400_and_noted(nonsense: bytes) -> None:
 
 def test_a_client_that_stops_in_the_middle_of_a_request_is_recorded_all_the_same() -> None:
     journal, answer = with_proxy(
-        lambda proxy: ask(proxy, b"CONNECT slow.example:443 HTTP/1.1\r\nHo"), patience=0.05
+        lambda proxy: ask(proxy, b"CONNECT slow.example:443 HTTP/1.1\r\nHo"), request_within=0.05
     )
     assert answer.startswith(b"HTTP/1.1 403")
     assert tried(journal) == [("slow.example", 443, "CONNECT")]
@@ -149,7 +149,7 @@ def test_a_client_that_leaves_without_a_word_changes_nothing() -> None:
 
 def test_stop_ends_connections_that_are_still_open() -> None:
     async def main() -> bytes:
-        proxy = EgressProxy(Journal(), patience=3600)
+        proxy = EgressProxy(Journal(), request_within=3600)
         await proxy.start()
         silent, writer = await connect(proxy)
         talking, other = await connect(proxy)
@@ -223,4 +223,4 @@ def test_no_first_line_breaks_the_parser(line: bytes) -> None:
 
 @given(st.from_regex(r"[a-z][a-z0-9]{0,20}(\.[a-z]{2,5}){1,3}", fullmatch=True), st.integers(1, 65535))
 def test_every_host_and_port_is_read_from_a_connect(host: str, port: int) -> None:
-    assert parse_target(f"CONNECT {host}:{port} HTTP/1.1".encode()) == Target(host, port, "CONNECT")
+    assert parse_target(f"CONNECT {host}:{port} HTTP/1.1".encode()) == ProxyTarget(host, port, "CONNECT")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from soundstage.journal import ModelRequested, Noted, Record, UnknownEvent, decode_record, encode_record
 from soundstage.messages import Caller, Message, ModelRequest, Text, ToolDefinition, system, user
-from soundstage.report._payload import History, Row, Rows, json_text, rows_of, script_json
+from soundstage.report._payload import EventRow, EventRows, MessageTree, json_text, rows_of, script_json
 from soundstage.trace import build_trace
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -42,7 +42,7 @@ def rows(records):
     return rows_of(build_trace(records), {})
 
 
-def joined(found: Rows, row: Row) -> str:
+def joined(found: EventRows, row: EventRow) -> str:
     """The parts of a row as the page reads them."""
     if isinstance(row.raw, str):
         return row.raw
@@ -84,7 +84,7 @@ def test_messages_of_an_earlier_request_of_the_conversation_are_earlier_messages
         )
         return history.earlier(request, [numbers.setdefault(text, len(numbers)) for text in said])
 
-    history = History()
+    history = MessageTree()
     numbers: dict[str, int] = {}
     assert asked("one") == 0
     assert asked("one", "two", "three") == 1

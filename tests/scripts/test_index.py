@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from soundstage.messages import Caller, ModelRequest, user
 from soundstage.models import Script
-from soundstage.models._conditions import KINDS, Context, Facts
+from soundstage.models._conditions import KINDS, RequestContext, RequestFacts
 from soundstage.scripts._index import RuleIndex
 
 
 def facts_of(text="x", **fields):
-    return Facts(ModelRequest(model="m", messages=(user(text),), caller=Caller(**fields)), Context())
+    return RequestFacts(
+        ModelRequest(model="m", messages=(user(text),), caller=Caller(**fields)), RequestContext()
+    )
 
 
 def test_ten_thousand_rules_are_narrowed_to_those_that_share_the_anchor():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from soundstage.messages import Caller, ModelRequest, ToolDefinition, assistant, call, system, tool, user
 from soundstage.models import Reply, Script, When
-from soundstage.models._conditions import KINDS, Context, Facts
+from soundstage.models._conditions import KINDS, RequestContext, RequestFacts
 from soundstage.scripts import Rule
 from soundstage.scripts._index import RuleIndex
 from soundstage.scripts._lint import shadowed
@@ -72,7 +72,9 @@ def requests(draw):
     caller = Caller(agent=draw(st.just("") | NAMES))
     tools = tuple(ToolDefinition(name=name) for name in draw(st.lists(NAMES, max_size=2)))
     request = ModelRequest(model=draw(NAMES), messages=tuple(messages), tools=tools, caller=caller)
-    return Facts(request, Context(previous_agent=draw(st.just("") | NAMES), iteration=draw(NUMBERS)))
+    return RequestFacts(
+        request, RequestContext(previous_agent=draw(st.just("") | NAMES), iteration=draw(NUMBERS))
+    )
 
 
 def script_of(rules):
@@ -82,7 +84,7 @@ def script_of(rules):
     return script.rules.ordered()
 
 
-def matches(rule: Rule, facts: Facts) -> bool:
+def matches(rule: Rule, facts: RequestFacts) -> bool:
     return all(condition.matches(facts.get(name)) for name, condition in rule.conditions)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.errors import ScriptError
-from soundstage.trace._sequences import Lists, comparison
+from soundstage.trace._sequences import ComparedLists, comparison
 
 
 @st.composite
@@ -23,7 +23,7 @@ def tables(draw):
 
 def lists(table):
     seen = len(table[0])
-    return Lists(
+    return ComparedLists(
         what="thing",
         expected=[f"e{number}" for number in range(len(table))],
         seen=[f"s{number}" for number in range(seen)],

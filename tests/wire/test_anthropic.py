@@ -30,12 +30,12 @@ from soundstage.messages import (
     respond,
     user,
 )
+from soundstage.wire import AnswerStamp
 from soundstage.wire._anthropic import AnthropicMessages
-from soundstage.wire._codec import Stamp
 from soundstage.wire._parts import SEAL
 
 CODEC = AnthropicMessages()
-STAMP = Stamp("a" * 24, 1_700_000_000)
+STAMP = AnswerStamp("a" * 24, 1_700_000_000)
 REQUEST = ModelRequest(model="claude-test", messages=(user("hi"),))
 USAGE = Usage(input_tokens=11, output_tokens=7, cache_read_tokens=5, cache_write_tokens=3)
 CHUNKS = (

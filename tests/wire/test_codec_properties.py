@@ -33,13 +33,13 @@ from soundstage.messages import (
     respond,
     user,
 )
+from soundstage.wire import AnswerStamp, Codec
 from soundstage.wire._anthropic import AnthropicMessages
-from soundstage.wire._codec import Codec, Stamp
 from soundstage.wire._gemini import Gemini
 from soundstage.wire._openai_chat import OpenAIChat
 from soundstage.wire._parts import SEAL
 
-STAMP = Stamp("a" * 24, 1_700_000_000)
+STAMP = AnswerStamp("a" * 24, 1_700_000_000)
 PARAMETERS = {"model": "m", "alt": "sse"}
 Block = tuple[Any, ...]
 

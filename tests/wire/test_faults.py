@@ -8,7 +8,7 @@ import pytest
 from soundstage.errors import ProviderError
 from soundstage.journal import DaemonChanged, ModelChunked, ModelFailed, event
 from soundstage.messages import FinishChunk, TextChunk
-from soundstage.models import ErrorSpec, Fault, FaultyModel, Reply, Script, ScriptedModel
+from soundstage.models import ErrorSpec, FaultyModel, Reply, ReplyFault, Script, ScriptedModel
 from soundstage.models._play import GARBAGE
 from support.wires import WIRES, error_of, events_of, no_task_is_left, outcomes, run, said, serving
 
@@ -167,7 +167,7 @@ def test_a_cut_answer_breaks_off_before_its_length(wire, after):
 
 def test_a_cut_keeps_the_headers_of_the_script(wire, stream):
     script = Script()
-    fault = Fault(type="cut", after=1)
+    fault = ReplyFault(type="cut", after=1)
     script.on(user="hello").reply(chunks=PIECES, headers={"x-limit": "7"}, fault=fault)
 
     async def main():
@@ -263,7 +263,7 @@ def test_delays_and_speed_hold_on_the_wire(wire, stream):
 def test_faults_come_on_the_calls_that_are_named(wire, stream):
     script = Script()
     script.on(user="hello").reply("fine")
-    faults = {2: ErrorSpec(status=500, message="the second"), 3: Fault(type="cut")}
+    faults = {2: ErrorSpec(status=500, message="the second"), 3: ReplyFault(type="cut")}
 
     async def main():
         async with serving(FaultyModel(ScriptedModel(script), faults)) as served:

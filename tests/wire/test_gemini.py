@@ -33,11 +33,11 @@ from soundstage.messages import (
     respond,
     user,
 )
-from soundstage.wire._codec import Stamp
+from soundstage.wire import AnswerStamp
 from soundstage.wire._gemini import Gemini
 
 CODEC = Gemini()
-STAMP = Stamp("a" * 24, 1_700_000_000)
+STAMP = AnswerStamp("a" * 24, 1_700_000_000)
 MODEL = {"model": "gemini-test"}
 EVENTS = ModelRequest(model="gemini-test", messages=(user("hi"),), stream=True, settings={"alt": "sse"})
 ARRAY = ModelRequest(model="gemini-test", messages=(user("hi"),), stream=True)

@@ -18,11 +18,11 @@ from soundstage.messages import (
     ToolResult,
     user,
 )
-from soundstage.wire._codec import Stamp
+from soundstage.wire import AnswerStamp
 from soundstage.wire._gemini import Gemini
 
 CODEC = Gemini()
-STAMP = Stamp("a" * 24, 1_700_000_000)
+STAMP = AnswerStamp("a" * 24, 1_700_000_000)
 MODEL = {"model": "gemini-test"}
 SCHEMA = {"type": "OBJECT", "properties": {"path": {"type": "STRING"}}}
 HI = {"role": "user", "parts": [{"text": "hi"}]}

@@ -31,11 +31,11 @@ from soundstage.messages import (
     respond,
     user,
 )
-from soundstage.wire._codec import Stamp
+from soundstage.wire import AnswerStamp
 from soundstage.wire._openai_chat import OpenAIChat
 
 CODEC = OpenAIChat()
-STAMP = Stamp("0123456789abcdefghijklmn", 1_700_000_000)
+STAMP = AnswerStamp("0123456789abcdefghijklmn", 1_700_000_000)
 ASK = ModelRequest(model="gpt-4o", messages=(user("hi"),), format="openai-chat")
 HI = {"role": "user", "content": "hi"}
 CUSTOM = {"type": "custom", "custom": {"name": "patch"}}

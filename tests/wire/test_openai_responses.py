@@ -31,11 +31,11 @@ from soundstage.messages import (
     respond,
     user,
 )
-from soundstage.wire._codec import Stamp
+from soundstage.wire import AnswerStamp
 from soundstage.wire._openai_responses import OpenAIResponses
 
 CODEC = OpenAIResponses()
-STAMP = Stamp("0123456789abcdefghijklmn", 1_700_000_000)
+STAMP = AnswerStamp("0123456789abcdefghijklmn", 1_700_000_000)
 ASK = ModelRequest(model="gpt-5", messages=(user("hi"),), format="openai-responses")
 EVENTS = {  # name -> the official type
     get_args(kind.model_fields["type"].annotation)[0]: kind

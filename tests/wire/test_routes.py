@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from soundstage.wire import CODECS
-from soundstage.wire._routes import ROUTES, Found, find_route, format_of
+from soundstage.wire._routes import ROUTES, MatchedRoute, find_route, format_of
 
-CHAT = Found("openai-chat", "generate", {})
-RESPONSES = Found("openai-responses", "generate", {})
-MESSAGES = Found("anthropic", "generate", {})
+CHAT = MatchedRoute("openai-chat", "generate", {})
+RESPONSES = MatchedRoute("openai-responses", "generate", {})
+MESSAGES = MatchedRoute("anthropic", "generate", {})
 
 
 @pytest.mark.parametrize(
@@ -21,25 +21,25 @@ MESSAGES = Found("anthropic", "generate", {})
         ("POST", "/responses", "", RESPONSES),
         ("POST", "/v1/messages", "", MESSAGES),
         ("POST", "/messages", "", MESSAGES),
-        ("POST", "/v1/messages", "beta=true", Found("anthropic", "generate", {"beta": "true"})),
-        ("POST", "/v1/messages/count_tokens", "", Found("anthropic", "count", {})),
+        ("POST", "/v1/messages", "beta=true", MatchedRoute("anthropic", "generate", {"beta": "true"})),
+        ("POST", "/v1/messages/count_tokens", "", MatchedRoute("anthropic", "count", {})),
         (
             "POST",
             "/openai/deployments/gpt-4o/chat/completions",
             "api-version=2024-10-21",
-            Found("openai-chat", "generate", {"api-version": "2024-10-21", "model": "gpt-4o"}),
+            MatchedRoute("openai-chat", "generate", {"api-version": "2024-10-21", "model": "gpt-4o"}),
         ),
         (
             "POST",
             "/v1beta/models/gemini-2.5-pro:generateContent",
             "",
-            Found("gemini", "generate", {"model": "gemini-2.5-pro", "call": "generateContent"}),
+            MatchedRoute("gemini", "generate", {"model": "gemini-2.5-pro", "call": "generateContent"}),
         ),
         (
             "POST",
             "/v1beta/models/g:streamGenerateContent",
             "alt=sse",
-            Found(
+            MatchedRoute(
                 "gemini",
                 "generate",
                 {"model": "g", "call": "streamGenerateContent", "stream": "true", "alt": "sse"},
@@ -49,21 +49,21 @@ MESSAGES = Found("anthropic", "generate", {})
             "POST",
             "/v1/tunedModels/mine:generateContent",
             "",
-            Found("gemini", "generate", {"model": "mine", "call": "generateContent"}),
+            MatchedRoute("gemini", "generate", {"model": "mine", "call": "generateContent"}),
         ),
-        ("POST", "/v1alpha/models/g:countTokens", "", Found("gemini", "count", {"model": "g"})),
+        ("POST", "/v1alpha/models/g:countTokens", "", MatchedRoute("gemini", "count", {"model": "g"})),
         (
             "POST",
             "/v1beta/models/g:batchEmbedContents",
             "",
-            Found("gemini", "embed", {"model": "g", "call": "batchEmbedContents"}),
+            MatchedRoute("gemini", "embed", {"model": "g", "call": "batchEmbedContents"}),
         ),
-        ("POST", "/v1/embeddings", "", Found("openai-chat", "embed", {})),
-        ("GET", "/v1/models", "", Found("openai-chat", "models", {})),
-        ("GET", "/models/gpt-4o", "", Found("openai-chat", "model", {"model": "gpt-4o"})),
-        ("GET", "/v1/models/ft:gpt/a", "", Found("openai-chat", "model", {"model": "ft:gpt/a"})),
-        ("GET", "/v1beta/models", "pageSize=5", Found("gemini", "models", {"pageSize": "5"})),
-        ("GET", "/v1beta/models/g", "", Found("gemini", "model", {"model": "g"})),
+        ("POST", "/v1/embeddings", "", MatchedRoute("openai-chat", "embed", {})),
+        ("GET", "/v1/models", "", MatchedRoute("openai-chat", "models", {})),
+        ("GET", "/models/gpt-4o", "", MatchedRoute("openai-chat", "model", {"model": "gpt-4o"})),
+        ("GET", "/v1/models/ft:gpt/a", "", MatchedRoute("openai-chat", "model", {"model": "ft:gpt/a"})),
+        ("GET", "/v1beta/models", "pageSize=5", MatchedRoute("gemini", "models", {"pageSize": "5"})),
+        ("GET", "/v1beta/models/g", "", MatchedRoute("gemini", "model", {"model": "g"})),
     ],
 )
 def test_paths_of_the_providers(method, path, query, found):
@@ -111,7 +111,7 @@ def test_the_client_decides_whose_list_of_models_it_is(headers, name, path):
 
 def test_a_query_cannot_say_what_only_the_path_says():
     found = find_route("POST", "/v1beta/models/g:generateContent", "stream=true&call=x&model=other")
-    assert found == Found("gemini", "generate", {"model": "g", "call": "generateContent"})
+    assert found == MatchedRoute("gemini", "generate", {"model": "g", "call": "generateContent"})
 
 
 def test_a_path_is_not_decoded_twice():

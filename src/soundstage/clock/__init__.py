@@ -14,17 +14,16 @@ from soundstage.clock._clock import (
     validate_seconds,
 )
 from soundstage.clock._ids import IdSource
-from soundstage.clock._loop import Pending, VirtualLoop
+from soundstage.clock._loop import PendingTimer, VirtualLoop
 from soundstage.clock._run import run
-from soundstage.clock._schedule import Schedule, current_schedule, scheduled
+from soundstage.clock._schedule import current_schedule, scheduled
 from soundstage.clock._tasks import where
 
 __all__ = [
     "Clock",
     "Deadline",
     "IdSource",
-    "Pending",
-    "Schedule",
+    "PendingTimer",
     "SystemClock",
     "VirtualClock",
     "VirtualLoop",

@@ -103,7 +103,7 @@ class _Timer(asyncio.TimerHandle):
         return (self.when(), self.number) < (other.when(), other.number)
 
 
-class Pending(NamedTuple):
+class PendingTimer(NamedTuple):
     """A timer that will fire.
 
     Args:
@@ -117,7 +117,7 @@ class Pending(NamedTuple):
     context: Context
 
 
-class _Counted(Executor):
+class _ExecutorJob(Executor):
     """Hands a job over to the real executor and keeps its future, which outlives a cancelled wait."""
 
     def __init__(self, executor: Executor) -> None:
@@ -191,11 +191,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._jumping.when_idle.append(future)
         await future
 
-    def pending(self) -> list[Pending]:
+    def pending(self) -> list[PendingTimer]:
         """The timers that will fire, in any order."""
         timers: list[_Timer] = self._scheduled  # type: ignore[attr-defined]
         return [
-            Pending(timer.when(), timer.task, timer._context)  # type: ignore[attr-defined]  # noqa: SLF001
+            PendingTimer(timer.when(), timer.task, timer._context)  # type: ignore[attr-defined]  # noqa: SLF001
             for timer in timers
             if not timer.cancelled()
         ]
@@ -209,7 +209,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         """Run `func` in a thread; virtual time stands still until it is done, whoever waits for it or not."""
-        counted = _Counted(executor if executor is not None else self._threads())
+        counted = _ExecutorJob(executor if executor is not None else self._threads())
         waiting = super().run_in_executor(counted, func, *args)
         assert counted.future is not None
         self._jumping.threads += 1

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeVar
 
 from soundstage.errors import NetworkForbiddenError
-from soundstage.guard import Attempt, on_virtual_time, report
+from soundstage.guard import EgressAttempt, on_virtual_time, report
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ def forbid(name: str, doing: str, args: tuple[Any, ...], kwargs: Mapping[str, An
 
 def report_try(method: str, host: object, port: object) -> None:
     """Tell the run that somebody tried to reach a host through the loop."""
-    report(Attempt(str(host), port if isinstance(port, int) else 0, method))
+    report(EgressAttempt(str(host), port if isinstance(port, int) else 0, method))
 
 
 @contextlib.contextmanager

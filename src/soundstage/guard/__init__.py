@@ -3,20 +3,18 @@
 Below the journal and the clocks, which both use it; `soundstage.net.ClosedSet` is what a run closes.
 """
 
-from soundstage.guard._addresses import in_this_machine, is_address, is_known_here
-from soundstage.guard._attempts import Attempt
+from soundstage.guard._addresses import in_this_machine
+from soundstage.guard._attempts import EgressAttempt
 from soundstage.guard._descriptors import open_connections
-from soundstage.guard._hook import Watch, begin, end, on_virtual_time, permitted, report, unjudged
+from soundstage.guard._hook import EgressWatch, begin, end, on_virtual_time, permitted, report, unjudged
 from soundstage.guard._variables import put, real_environment, real_proxy, real_variable
 
 __all__ = [
-    "Attempt",
-    "Watch",
+    "EgressAttempt",
+    "EgressWatch",
     "begin",
     "end",
     "in_this_machine",
-    "is_address",
-    "is_known_here",
     "on_virtual_time",
     "open_connections",
     "permitted",

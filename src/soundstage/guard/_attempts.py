@@ -14,7 +14,7 @@ _LOCAL: Final = frozenset(
 _INTERNET: Final = frozenset({socket.AF_INET, socket.AF_INET6})
 
 
-class Attempt(NamedTuple):
+class EgressAttempt(NamedTuple):
     """A try to reach a host. `method` is `dns`, `tcp`, `udp`, or another kind of socket in small letters."""
 
     host: str
@@ -22,29 +22,29 @@ class Attempt(NamedTuple):
     method: str
 
 
-def to_address(sock: Any, address: Any) -> Attempt | None:
+def to_address(sock: Any, address: Any) -> EgressAttempt | None:
     """A connection or a datagram; `None` if it stays in the machine by its kind, or goes to nobody new."""
     if address is None or sock.family in _LOCAL:
         return None
     if sock.family not in _INTERNET or not isinstance(address, tuple) or len(address) < 2:
-        return Attempt(str(address), 0, getattr(sock.family, "name", str(sock.family)).lower())
+        return EgressAttempt(str(address), 0, getattr(sock.family, "name", str(sock.family)).lower())
     kind = {socket.SOCK_STREAM: "tcp", socket.SOCK_DGRAM: "udp"}.get(sock.type, "raw")
-    return Attempt(_text(address[0]), _number(address[1]), kind)
+    return EgressAttempt(_text(address[0]), _number(address[1]), kind)
 
 
-def look_up(host: Any, port: Any = 0) -> Attempt | None:
+def look_up(host: Any, port: Any = 0) -> EgressAttempt | None:
     """A question for a host; `None` if the answer needs no name server, since it is an address."""
     asked = question(host, port)
     return None if is_address(asked.host) else asked
 
 
-def question(host: Any, port: Any = 0) -> Attempt:
+def question(host: Any, port: Any = 0) -> EgressAttempt:
     """A question for a host, or for the name of an address."""
-    return Attempt(_text(host), _number(port), "dns")
+    return EgressAttempt(_text(host), _number(port), "dns")
 
 
 # https://docs.python.org/3/library/audit_events.html
-READERS: Final[dict[str, Callable[[tuple[Any, ...]], Attempt | None]]] = {
+READERS: Final[dict[str, Callable[[tuple[Any, ...]], EgressAttempt | None]]] = {
     "socket.bind": lambda _: None,
     "socket.connect": lambda args: to_address(args[0], args[1]),
     "socket.getaddrinfo": lambda args: question(args[0], args[1]),

@@ -13,25 +13,25 @@ import socket
 import struct
 from typing import Final, NamedTuple
 
-from soundstage.guard._attempts import Attempt, to_address
+from soundstage.guard._attempts import EgressAttempt, to_address
 
 _FOLDER: Final = "/proc/self/fd"
 _DATA_SEGMENTS_OUT: Final = 156  # tcpi_data_segs_out in linux/tcp.h
 
 
-class Connection(NamedTuple):
+class OpenConnection(NamedTuple):
     """An open connection: who is at its other end, and how many segments with data it has sent."""
 
-    attempt: Attempt
+    attempt: EgressAttempt
     sent: int
 
 
-def open_connections() -> dict[str, Connection]:
+def open_connections() -> dict[str, OpenConnection]:
     """The connections that this process has made, by the names of their sockets; none where the system does not tell.
 
     What others have made to a server in this process is not among them.
     """
-    found: dict[str, Connection] = {}
+    found: dict[str, OpenConnection] = {}
     ports: dict[str, int] = {}
     listening: set[int] = set()
     try:
@@ -50,7 +50,7 @@ def open_connections() -> dict[str, Connection]:
                 if copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                     listening.add(ports[name])
                 elif (attempt := to_address(copy, copy.getpeername())) is not None:
-                    found[name] = Connection(attempt, _sent(copy))
+                    found[name] = OpenConnection(attempt, _sent(copy))
     return {name: connection for name, connection in found.items() if ports[name] not in listening}
 
 

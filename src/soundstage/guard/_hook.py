@@ -6,7 +6,7 @@ is the refusal. Two things it does not see in time, and those are wrapped beside
 socket looks the name up before it raises its event, and uvloop, which raises none (`_uvloop`). Hook and wrappers
 cannot be taken away again. The first run adds them; while no run lasts they do nothing.
 
-Who judges. Each run has a `Watch`. It judges what its own tasks try, since they carry it in their context; what comes
+Who judges. Each run has an `EgressWatch`. It judges its own tasks, which carry it in their context; what comes
 from a thread without one (a thread pool, a thread that is older than the run) is judged by the run that began last.
 On virtual time everything is refused, in the threads of that run, and its watch hears of it.
 
@@ -32,19 +32,19 @@ from typing import Any, Final, Protocol
 from soundstage.errors import EgressRefused
 from soundstage.guard import _uvloop
 from soundstage.guard._addresses import is_address
-from soundstage.guard._attempts import FORWARD, READERS, Attempt
+from soundstage.guard._attempts import FORWARD, READERS, EgressAttempt
 
 
-class Watch(Protocol):
+class EgressWatch(Protocol):
     """The judge of attempts for one run."""
 
-    def permits(self, attempt: Attempt) -> bool:
+    def permits(self, attempt: EgressAttempt) -> bool:
         """Whether a host may be reached."""
 
-    def refused(self, attempt: Attempt) -> None:
+    def refused(self, attempt: EgressAttempt) -> None:
         """Keep that somebody was refused."""
 
-    def for_the_test(self, attempt: Attempt) -> None:
+    def for_the_test(self, attempt: EgressAttempt) -> None:
         """We reach a host on the test's behalf."""
 
     def child_starts(self) -> None:
@@ -53,15 +53,15 @@ class Watch(Protocol):
 
 _lock: Final = threading.Lock()
 _thread: Final = threading.local()
-_mine: ContextVar[Watch | None] = ContextVar("soundstage_watch", default=None)
+_mine: ContextVar[EgressWatch | None] = ContextVar("soundstage_watch", default=None)
 _free: ContextVar[bool] = ContextVar("soundstage_permitted", default=False)
 _asked_for: Final[Counter[str]] = Counter()
-_watches: tuple[Watch, ...] = ()
+_watches: tuple[EgressWatch, ...] = ()
 _installed = False
 _CHILDREN: Final = frozenset({"subprocess.Popen", "os.system", "os.posix_spawn"})
 
 
-def begin(watch: Watch) -> None:
+def begin(watch: EgressWatch) -> None:
     """From now on, what this process tries is judged."""
     global _watches  # noqa: PLW0603  (one guard for the process)
     _install()
@@ -70,7 +70,7 @@ def begin(watch: Watch) -> None:
     _mine.set(watch)
 
 
-def end(watch: Watch) -> None:
+def end(watch: EgressWatch) -> None:
     """This run judges no more. Harmless when repeated."""
     global _watches  # noqa: PLW0603
     with _lock:
@@ -106,14 +106,14 @@ def on_virtual_time(refuse: Callable[[str, tuple[Any, ...]], None]) -> Iterator[
         _thread.refuse = before
 
 
-def report(attempt: Attempt) -> None:
+def report(attempt: EgressAttempt) -> None:
     """Tell the run of a try that was refused elsewhere."""
     watch = _watch()
     if watch is not None:
         watch.refused(attempt)
 
 
-def _watch() -> Watch | None:
+def _watch() -> EgressWatch | None:
     watches = _watches
     mine = _mine.get()
     return mine if mine in watches else watches[-1] if watches else None
@@ -151,7 +151,7 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
         _judge(attempt)
 
 
-def _judge(attempt: Attempt | None) -> None:
+def _judge(attempt: EgressAttempt | None) -> None:
     """Return if a host may be reached.
 
     Raises:

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from soundstage.guard._attempts import Attempt, look_up, question, to_address
+from soundstage.guard._attempts import EgressAttempt, look_up, question, to_address
 
-Judge = Callable[[Attempt | None], None]
+Judge = Callable[[EgressAttempt | None], None]
 
 
 def install(judge: Judge) -> None:
@@ -24,10 +24,10 @@ def install(judge: Judge) -> None:
     if "uvloop" in sys.modules:
         _wrap(sys.modules["uvloop"].Loop, judge)
     else:
-        sys.meta_path.insert(0, _WhenImported(judge))
+        sys.meta_path.insert(0, _UvloopImportHook(judge))
 
 
-class _WhenImported:
+class _UvloopImportHook:
     """Finds nothing itself; makes the import of uvloop wrap its loops."""
 
     def __init__(self, judge: Judge) -> None:
@@ -51,7 +51,7 @@ class _WhenImported:
 
 
 def _wrap(loop: Any, judge: Judge) -> None:
-    readers: dict[str, Callable[..., Attempt | None]] = {
+    readers: dict[str, Callable[..., EgressAttempt | None]] = {
         "create_connection": lambda _, host=None, port=None, **__: _to(host, port, "tcp"),
         "getaddrinfo": lambda host, port=0, **_: look_up(host, port),
         "getnameinfo": lambda address, *_: question(*address[:2]),
@@ -63,7 +63,7 @@ def _wrap(loop: Any, judge: Judge) -> None:
     loop.create_datagram_endpoint = _datagrams(loop.create_datagram_endpoint, judge)
 
 
-def _to(host: Any, port: Any, kind: str) -> Attempt | None:
+def _to(host: Any, port: Any, kind: str) -> EgressAttempt | None:
     """A connection by the loop itself; a socket that is given instead was judged when it was connected."""
     if not host:
         return None
@@ -74,7 +74,7 @@ def _to(host: Any, port: Any, kind: str) -> Attempt | None:
 
 
 def _judged(
-    original: Callable[..., Any], reader: Callable[..., Attempt | None], judge: Judge
+    original: Callable[..., Any], reader: Callable[..., EgressAttempt | None], judge: Judge
 ) -> Callable[..., Any]:
     @functools.wraps(original)
     async def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -93,14 +93,14 @@ def _datagrams(original: Callable[..., Any], judge: Judge) -> Callable[..., Any]
         if remote is not None:
             judge(_to(remote[0], remote[1], "udp"))
         protocol = factory()
-        pair = _Pair(protocol, judge)
+        pair = _GuardedProtocol(protocol, judge)
         await original(self, lambda: pair, *args, **kwargs)
         return pair.transport, protocol
 
     return create_datagram_endpoint
 
 
-class _Pair:
+class _GuardedProtocol:
     """Stands between a transport of uvloop and its protocol; the transport is a type that cannot be changed."""
 
     def __init__(self, protocol: Any, judge: Judge) -> None:
@@ -112,11 +112,11 @@ class _Pair:
         return getattr(self._protocol, name)
 
     def connection_made(self, transport: Any) -> None:
-        self.transport = _Sending(transport, self._judge)
+        self.transport = _GuardedDatagrams(transport, self._judge)
         self._protocol.connection_made(self.transport)
 
 
-class _Sending:
+class _GuardedDatagrams:
     """A datagram transport whose addresses are judged."""
 
     def __init__(self, transport: Any, judge: Judge) -> None:

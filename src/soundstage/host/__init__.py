@@ -9,7 +9,7 @@ from soundstage.host._checks import (
     require_request,
 )
 from soundstage.host._context import App, AppContext, app_daemon
-from soundstage.host._ending import Ending, failures_of, told_beside
+from soundstage.host._ending import RunEnding, failures_of, told_beside
 from soundstage.host._frames import errors_of, hide_frames, is_ours
 from soundstage.host._host import Host, watched_runs
 from soundstage.host._llm import ModelSide
@@ -21,10 +21,10 @@ __all__ = [
     "App",
     "AppContext",
     "Cut",
-    "Ending",
     "Host",
     "HostBuilder",
     "ModelSide",
+    "RunEnding",
     "ServeOptions",
     "Setup",
     "World",

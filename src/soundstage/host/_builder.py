@@ -20,14 +20,14 @@ from soundstage.clock import (
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.guard import real_environment
 from soundstage.host._context import App, AppContext, app_daemon
-from soundstage.host._host import Host, Settings
+from soundstage.host._host import Host, HostSettings
 from soundstage.host._parts import P, World, make_world, validate_options, validate_part
 from soundstage.host._program import make_program
 from soundstage.host._server import ServerOfRun
 from soundstage.journal import Journal, Redactor
 from soundstage.lifecycle import Daemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel
-from soundstage.net import Way
+from soundstage.net import AllowedHost
 from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class HostBuilder:
     """
 
     def __init__(self, name: str = "run", *, seed: int = 0) -> None:
-        self._settings = Settings(name, seed, start_within=30.0, stop_within=10.0)
+        self._settings = HostSettings(name, seed, start_within=30.0, stop_within=10.0)
         self._script = Script()
         self._wrap: Callable[[Model], Model] = lambda model: model
         self._path: Path | None = None
@@ -230,7 +230,7 @@ class HostBuilder:
             ScriptError: for what is no host.
         """
         for host in hosts:
-            Way.parse(host)
+            AllowedHost.parse(host)
         self._settings = self._settings._replace(hosts=(*self._settings.hosts, *hosts))
         return self
 

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from soundstage.clock import Clock
 from soundstage.errors import ExpectationError
 from soundstage.host._frames import told
-from soundstage.lifecycle import UNCLEAN, Daemon, Patience, raise_together
+from soundstage.lifecycle import UNCLEAN, Daemon, DeferredInterrupts, raise_together
 
 
-class Ending:
+class RunEnding:
     """The end of one run.
 
     Attributes:
@@ -23,13 +23,13 @@ class Ending:
     """
 
     def __init__(self, clock: Clock) -> None:
-        self._patience = Patience(clock)
+        self._interrupts = DeferredInterrupts(clock)
         self.problems: list[BaseException] = []
 
     @property
     def interrupted(self) -> BaseException | None:
         """The interruption that came on the way, if one did."""
-        return self._patience.interrupted
+        return self._interrupts.interrupted
 
     def take(self, step: Callable[[], object]) -> None:
         """Take a step that does not wait."""
@@ -51,7 +51,7 @@ class Ending:
 
     def _keep(self, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
-            self._patience.keep(error)
+            self._interrupts.keep(error)
         elif isinstance(error, BaseExceptionGroup) and error.message == UNCLEAN:
             self.problems += error.exceptions
         else:
@@ -76,7 +76,7 @@ class Ending:
                 if problem is not main.__cause__:
                     main.add_note(f"and while the run was being ended:\n{told(_on_its_own(problem, main))}")
         if error is None:
-            self._patience.finish()
+            self._interrupts.finish()
             raise_together(self.problems)
         elif isinstance(self.interrupted, KeyboardInterrupt):
             raise self.interrupted from error

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import InvalidStateError
 from soundstage.host._checks import require_clean_end, require_request
-from soundstage.host._ending import Ending, failures_of
+from soundstage.host._ending import RunEnding, failures_of
 from soundstage.host._llm import ModelSide
 from soundstage.host._work import Cut, finish_work, inputs_of
 from soundstage.journal import Event, Journal, RunFinished, RunStarted
@@ -59,7 +59,7 @@ def watched_runs(last: int) -> Iterator[deque[Host]]:
         _WATCHED[:] = [others for others in _WATCHED if others is not runs]
 
 
-class Settings(NamedTuple):
+class HostSettings(NamedTuple):
     """How a run is set up; the builder collects it."""
 
     name: str
@@ -78,7 +78,7 @@ class Host:
     """A run. Made by `HostBuilder.build`; use it with `async with`."""
 
     def __init__(
-        self, settings: Settings, journal: Journal, ids: IdSource, scripted: ScriptedModel, model: Model
+        self, settings: HostSettings, journal: Journal, ids: IdSource, scripted: ScriptedModel, model: Model
     ) -> None:
         self.settings = settings
         self.journal = journal
@@ -188,7 +188,7 @@ class Host:
             self.closed.begin()
             await self._supervisor.start()
         except BaseException as error:  # nobody calls `__aexit__` then
-            ending = Ending(self.clock)
+            ending = RunEnding(self.clock)
             ending.take(self._close_data_dir)
             self._finish(ending, error)
             ending.raise_for(error)
@@ -198,14 +198,14 @@ class Host:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        ending, failed = Ending(self.clock), failures_of(self.daemons)
+        ending, failed = RunEnding(self.clock), failures_of(self.daemons)
         try:
             await self._end(ending, error)
         finally:
             self._finish(ending, error)
         ending.raise_for(error, failed)
 
-    async def _end(self, ending: Ending, error: BaseException | None) -> None:
+    async def _end(self, ending: RunEnding, error: BaseException | None) -> None:
         """Every step of the end, whatever the others come to; then what must hold if nothing has failed."""
         for end in inputs_of(self.daemons):
             ending.take(end)
@@ -233,7 +233,7 @@ class Host:
             self.daemons, apps, self.journal, after=self._begun, grace=self.settings.grace
         )
 
-    def _check(self, ending: Ending, cut: Cut | None) -> None:
+    def _check(self, ending: RunEnding, cut: Cut | None) -> None:
         """Check what must hold; a finding beside a failure of the background is told in a note of that."""
         failures = list(ending.problems)
         ending.take(lambda: self._check_end(cut))
@@ -255,7 +255,7 @@ class Host:
         if strict and silences_asserted() == self._silences:
             require_request(self.journal, self._begun)
 
-    def _finish(self, ending: Ending, error: BaseException | None) -> None:
+    def _finish(self, ending: RunEnding, error: BaseException | None) -> None:
         """The process is open again; the last event: how the run has ended; then the journal is closed."""
         ending.take(self.closed.end)
         outcome = self.outcome = ending.outcome(error)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from soundstage.clock import IdSource, SystemClock
 from soundstage.journal import Journal, Redactor, RunFinished, RunStarted
-from soundstage.lifecycle import told_to_end
+from soundstage.lifecycle import termination_requested
 from soundstage.models import ScriptedModel, load_script
 from soundstage.net import LOOPBACK
 from soundstage.wire import ModelServer
@@ -63,7 +63,7 @@ def _fast_loop() -> asyncio.AbstractEventLoop:
 
 
 async def _serve(options: ServeOptions, model: ScriptedModel, say: Callable[[str], None]) -> list[str]:
-    stop = told_to_end()
+    stop = termination_requested()
     clock = SystemClock()
     redactor = Redactor.from_environment(os.environ)
     run = f"serve-{options.seed}"

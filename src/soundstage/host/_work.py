@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
-from soundstage.clock import Pending, VirtualLoop, where
+from soundstage.clock import PendingTimer, VirtualLoop, where
 from soundstage.journal import (
     Journal,
     MessageSent,
@@ -131,7 +131,7 @@ class _VirtualEnd:
         return sorted(where(task) for task in tasks)[:10]
 
 
-def _place(timer: Pending) -> tuple[Any, str]:
+def _place(timer: PendingTimer) -> tuple[Any, str]:
     return timer.task, "" if timer.task is None else where(timer.task)
 
 

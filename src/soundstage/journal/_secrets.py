@@ -56,7 +56,7 @@ _BEGIN: Final = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
 _PEM_BODY: Final = rb"(?:[A-Za-z0-9+/=:,.\s]+|-(?!----)|\\+[nrt])*+"
 
 
-class Shape(NamedTuple):
+class KeyShape(NamedTuple):
     """How a kind of key looks. `marker` is a text that all of them hold."""
 
     marker: bytes
@@ -64,7 +64,7 @@ class Shape(NamedTuple):
 
 
 SHAPES: Final = tuple(
-    Shape(marker, pattern)
+    KeyShape(marker, pattern)
     for marker, pattern in (
         (b"sk-", _BEGIN + rb"sk-[A-Za-z0-9_\-]{16,}"),
         (b"AIza", _BEGIN + rb"AIza[0-9A-Za-z_\-]{30,}"),

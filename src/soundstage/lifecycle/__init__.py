@@ -3,15 +3,15 @@
 from soundstage.lifecycle._beneath import files_beneath, read_beneath, write_beneath
 from soundstage.lifecycle._daemon import ENDED, Daemon, Status, TaskDaemon, of_daemon
 from soundstage.lifecycle._execution import Execution, Finished
-from soundstage.lifecycle._git_call import GitCall, git_call, run_git
-from soundstage.lifecycle._leaving import leave_nothing, told_to_end
+from soundstage.lifecycle._git_call import git_call, run_git
+from soundstage.lifecycle._interrupts import DeferredInterrupts
 from soundstage.lifecycle._lines import LineSplitter
-from soundstage.lifecycle._patience import Patience
 from soundstage.lifecycle._process import GRACE, SHOWN, Process
 from soundstage.lifecycle._processes import owner_is_dead, started_at, variables_of
 from soundstage.lifecycle._room import MACHINE_ONLY, Launch, Room
 from soundstage.lifecycle._scratch import ScratchFolder, end_processes_in, remove_tree
 from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
+from soundstage.lifecycle._termination import handle_termination, termination_requested
 from soundstage.lifecycle._thread import LoopThread
 
 __all__ = [
@@ -21,13 +21,12 @@ __all__ = [
     "SHOWN",
     "UNCLEAN",
     "Daemon",
+    "DeferredInterrupts",
     "Execution",
     "Finished",
-    "GitCall",
     "Launch",
     "LineSplitter",
     "LoopThread",
-    "Patience",
     "Process",
     "Room",
     "ScratchFolder",
@@ -37,7 +36,7 @@ __all__ = [
     "end_processes_in",
     "files_beneath",
     "git_call",
-    "leave_nothing",
+    "handle_termination",
     "of_daemon",
     "owner_is_dead",
     "raise_together",
@@ -45,7 +44,7 @@ __all__ = [
     "remove_tree",
     "run_git",
     "started_at",
-    "told_to_end",
+    "termination_requested",
     "variables_of",
     "write_beneath",
 ]

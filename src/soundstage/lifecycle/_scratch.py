@@ -5,7 +5,7 @@ that a number which the system gives out again is not mistaken for the owner. Th
 folder (flock(2)), which the kernel takes back when the owner is dead, whatever killed it; a container that shares
 the temporary folder sees other process ids, but the same locks.
 
-A folder is removed when it is closed, or when its owner is told to end (`_leaving`). What a killed owner has left
+A folder is removed when it is closed, or when its owner is told to end (`_termination`). What a killed owner has left
 is removed by the next process that makes one: it ends every process that was started in there (the folder is in
 its environment, or it is where it works), waits until they are gone, and then removes the folder. So nothing of a
 dead run outlives the next start.
@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from soundstage.errors import EnvironmentProblem
-from soundstage.lifecycle._leaving import hold, let_go
 from soundstage.lifecycle._processes import PROC, owner_is_dead, started_at, variables_of
+from soundstage.lifecycle._termination import hold, let_go
 
 _NAME: Final = re.compile(r"soundstage-(?P<pid>\d+)-(?P<start>\d+)-\w+")
 TRIES: Final = 3  # times that a folder is removed, should somebody be writing to it meanwhile

@@ -1,7 +1,7 @@
 """Starts daemons in order, stops them in reverse, and loses no exception on the way.
 
 Whoever stops the daemons may be interrupted meanwhile (a timeout, Ctrl-C); they are stopped all the same, because
-what they own, such as processes, would outlive the run (`_patience`). Each has what is left of the common time, but
+what they own, such as processes, would outlive the run (`_interrupts`). Each has what is left of the common time, but
 never less than a moment: one that is late does not cost others theirs.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 from soundstage.clock import Clock, Deadline, where
 from soundstage.errors import HarnessError, WaitTimeout
 from soundstage.lifecycle._daemon import Daemon, Status
-from soundstage.lifecycle._patience import Patience
+from soundstage.lifecycle._interrupts import DeferredInterrupts
 
 START_WITHIN: Final = 30.0
 STOP_WITHIN: Final = 10.0
@@ -88,7 +88,7 @@ class Supervisor:
     async def _roll_back(self, failed: Daemon, error: BaseException) -> None:
         stopped = [daemon.name for daemon in reversed(self._started)]
         error.add_note(f"while starting {failed.name!r}; stopped again: {', '.join(stopped) or 'nothing'}")
-        for problem in await self._stop_all(Patience(self._clock)):
+        for problem in await self._stop_all(DeferredInterrupts(self._clock)):
             error.add_note(f"and while stopping: {problem!r}")
 
     async def stop(self) -> None:
@@ -96,37 +96,39 @@ class Supervisor:
 
         A cancellation that comes meanwhile is raised at the end, with what went wrong in notes.
         """
-        patience = Patience(self._clock)
-        problems = await self._stop_all(patience)
-        if patience.interrupted is not None:
+        interrupts = DeferredInterrupts(self._clock)
+        problems = await self._stop_all(interrupts)
+        if interrupts.interrupted is not None:
             for problem in problems:
-                patience.interrupted.add_note(f"while stopping: {problem!r}")
-        patience.finish()
+                interrupts.interrupted.add_note(f"while stopping: {problem!r}")
+        interrupts.finish()
         raise_together(problems)
 
-    async def _stop_all(self, patience: Patience) -> list[BaseException]:
+    async def _stop_all(self, interrupts: DeferredInterrupts) -> list[BaseException]:
         """Stop all, whatever comes; what went wrong."""
         deadline = Deadline(self._clock, self._stop_within)
         problems: list[BaseException] = []
         while self._started:
-            problem = await self._stop_one(self._started.pop(), max(deadline.left, MOMENT), patience)
+            problem = await self._stop_one(self._started.pop(), max(deadline.left, MOMENT), interrupts)
             if problem is not None:
                 problems.append(problem)
         return problems
 
-    async def _stop_one(self, daemon: Daemon, seconds: float, patience: Patience) -> BaseException | None:
+    async def _stop_one(
+        self, daemon: Daemon, seconds: float, interrupts: DeferredInterrupts
+    ) -> BaseException | None:
         stopping = _begin_stop(daemon)
-        await patience.wait(stopping, seconds)
+        await interrupts.wait(stopping, seconds)
         if stopping.cancelled() and daemon.status is Status.RUNNING:  # cancelled before its first step
             stopping = _begin_stop(daemon)
-            await patience.wait(stopping, seconds)
+            await interrupts.wait(stopping, seconds)
         if not stopping.done():
             seen = f"{self.states()}\n{_pending_waits()}"
             stopping.cancel()
-            await patience.wait(stopping, MOMENT)
+            await interrupts.wait(stopping, MOMENT)
             return self._late(daemon, stopping, seen)
         if stopping.cancelled():
-            return None if patience.interrupted is not None else _let_through(daemon)
+            return None if interrupts.interrupted is not None else _let_through(daemon)
         return stopping.exception()
 
     def _late(self, daemon: Daemon, stopping: asyncio.Task[None], seen: str) -> WaitTimeout:

@@ -41,7 +41,7 @@ _STEP: Final = {
 }
 
 
-class Shape(NamedTuple):
+class ExpressionShape(NamedTuple):
     """The parts of an expression.
 
     Args:
@@ -57,7 +57,7 @@ class Shape(NamedTuple):
     text: str
 
 
-def shape_of(pattern: str, *, verbose: bool = False) -> Shape:
+def shape_of(pattern: str, *, verbose: bool = False) -> ExpressionShape:
     """List the parts of a valid expression, with or without comments.
 
     Example:
@@ -87,7 +87,7 @@ def shape_of(pattern: str, *, verbose: bool = False) -> Shape:
         elif kind != "comment":
             last = 1
             sizes[-1] += 1
-    return Shape(sum(sizes), depth, not repeats and choices <= _CHOICES, "".join(written))
+    return ExpressionShape(sum(sizes), depth, not repeats and choices <= _CHOICES, "".join(written))
 
 
 class TooSlowError(Exception):
@@ -112,10 +112,10 @@ def compiled(pattern: str, flags: int) -> tuple[Callable[[str], Any], int]:
         raise re.error(f"its counted repetitions come to more than {LARGEST} steps")
     if shape.depth > DEEPEST:
         raise re.error(f"more than {DEEPEST} groups are in one another")
-    return (found.search if shape.plain else _Bounded(shape.text, flags).search), found.groups
+    return (found.search if shape.plain else _BoundedSearch(shape.text, flags).search), found.groups
 
 
-class _Bounded:
+class _BoundedSearch:
     """A search that ends. The package is loaded when the first text is searched."""
 
     def __init__(self, pattern: str, flags: int) -> None:

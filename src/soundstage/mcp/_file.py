@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from soundstage.errors import Problem, ScriptError, ScriptLoadError
+from soundstage.errors import ScriptError, ScriptLoadError, ScriptProblem
 from soundstage.mcp._answer import as_answer
 from soundstage.mcp._rules import ToolRule, arguments_matcher
 from soundstage.mcp._script import McpScript
@@ -66,7 +66,7 @@ def load_mcp_script(path: Path | str, *, server: str = "") -> McpScript:
     return found[server]
 
 
-def mcp_script_problems(path: Path | str) -> list[Problem]:
+def mcp_script_problems(path: Path | str) -> list[ScriptProblem]:
     """All that is wrong with a script file of MCP servers, each with its line; empty if nothing is.
 
     Args:

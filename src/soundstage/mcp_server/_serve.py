@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from soundstage.clock import SystemClock
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal
-from soundstage.lifecycle import told_to_end
+from soundstage.lifecycle import termination_requested
 from soundstage.mcp_server._options import McpOptions
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ async def _stdio(options: McpOptions) -> None:
             await server.run(read, write, server.create_initialization_options())
 
     serving = asyncio.create_task(serve(), name="mcp over stdio")
-    stop = told_to_end()
+    stop = termination_requested()
     signalled = asyncio.create_task(stop.wait())
     await asyncio.wait({serving, signalled}, return_when=asyncio.FIRST_COMPLETED)
     signalled.cancel()
@@ -136,7 +136,7 @@ async def _http(options: McpOptions, say: Say) -> None:
         loopback=options.host in LOOPBACK,
     )
     server = HttpServer(clients.handle, journal, host=options.host, port=options.port, name="mcp", grace=1.0)
-    stop = told_to_end()
+    stop = termination_requested()
     await server.start()
     try:
         say(f"serving {server.url}{PATH}")

@@ -10,9 +10,9 @@ from soundstage.models._live import LiveModel
 from soundstage.models._protocol import Model, Wrapper, complete, kind_of
 from soundstage.models._recording import RecordingModel
 from soundstage.models._replay import Mismatch, ReplayModel
-from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault, Reply
+from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault
 from soundstage.models._script import Script, load_rules, load_script, script_problems, script_schema
-from soundstage.models._scripted import ScriptedModel, Served, script_of
+from soundstage.models._scripted import ScriptedModel, ServedRule, script_of
 from soundstage.models._tape import RecordedExchange, RecordedFailure, Tape, TimedChunk
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "CallSpec",
     "Difference",
     "ErrorSpec",
-    "Fault",
     "FaultyModel",
     "JournaledModel",
     "LiveModel",
@@ -32,9 +31,10 @@ __all__ = [
     "RecordingModel",
     "ReplayModel",
     "Reply",
+    "ReplyFault",
     "Script",
     "ScriptedModel",
-    "Served",
+    "ServedRule",
     "Tape",
     "TimedChunk",
     "When",

@@ -26,7 +26,7 @@ from soundstage.messages import FinishReason, Usage, decode_arguments
 from soundstage.models._conditions import When
 from soundstage.models._parsed import ParsedRule, ParsedScript
 from soundstage.models._play import tokens_in
-from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault, Reply
+from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault
 from soundstage.scripts import SourceNode, SourceReport, convert_source, in_one_line, where
 
 NO_FIXTURE: Final = Reply(
@@ -65,7 +65,7 @@ class _Match(_Record, frozen=True, kw_only=True):
     endpoint: Literal["chat"] | None = None
 
 
-class _Call(_Record, frozen=True, kw_only=True):
+class _AimockCall(_Record, frozen=True, kw_only=True):
     name: Words
     arguments: str | dict[str, Any] = "{}"
     id: str = ""
@@ -102,7 +102,7 @@ class _Usage(_Record, frozen=True, kw_only=True, rename=None):
 
 class _Response(_Record, frozen=True, kw_only=True):
     content: Words | dict[str, Any] | list[Any] | None = None
-    tool_calls: list[_Call] | None = None
+    tool_calls: list[_AimockCall] | None = None
     blocks: list[_Block] | None = None
     reasoning: Words | None = None
     reasoning_signature: str = ""
@@ -141,7 +141,7 @@ class _Fixture(_Record, frozen=True, kw_only=True):
     metadata: Any = None
 
 
-class _File(_Record, frozen=True, kw_only=True):
+class _AimockFile(_Record, frozen=True, kw_only=True):
     fixtures: list[_Fixture]
     comment: str = msgspec.field(default="", name="$comment")
     schema: str = msgspec.field(default="", name="$schema")
@@ -191,7 +191,7 @@ _FINISH: Final[dict[str, FinishReason]] = {
 
 def convert(node: SourceNode, report: SourceReport) -> ParsedScript:
     """The rules that a fixture file stands for; with problems in `report`, nothing."""
-    file = convert_source(_File, node, report, refused=REFUSED)
+    file = convert_source(_AimockFile, node, report, refused=REFUSED)
     if file is None:
         return ParsedScript()
     nodes = node.fields["fixtures"].node.items
@@ -271,7 +271,7 @@ def _reply(fixture: _Fixture) -> Reply:
         model=response.model,
         usage=_usage(response.usage),
         # their first chunk holds the role and no text
-        fault=Fault(type="cut", after=after - 1) if after is not None else None,
+        fault=ReplyFault(type="cut", after=after - 1) if after is not None else None,
     )
 
 

@@ -1,6 +1,6 @@
 """Conditions: when a rule applies. A closed list, each with the question it asks of a request.
 
-`QUESTIONS` is the table: condition name, where the value comes from, how a plain string is compared. The
+`CONDITION_SOURCES` is the table: condition name, where the value comes from, how a plain string is compared. The
 value of each question is worked out at most once per request, and only if some rule asks.
 """
 
@@ -82,7 +82,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     purpose: TextCondition | None = None
 
 
-class Called(NamedTuple):
+class PastCall(NamedTuple):
     """A tool that a reply asked for, and the agent that it was given to."""
 
     agent: str
@@ -90,30 +90,30 @@ class Called(NamedTuple):
     arguments: dict[str, Any]
 
 
-class Context(NamedTuple):
+class RequestContext(NamedTuple):
     """Facts about a request that only its conversation tells."""
 
     previous_agent: str = ""
     iteration: int = 1
-    calls: Sequence[Called] = ()
+    calls: Sequence[PastCall] = ()
 
 
-class Question(NamedTuple):
+class ConditionSource(NamedTuple):
     """The source of a condition's value, and the meaning of a plain string there."""
 
-    value: Callable[[ModelRequest, Context], Any]
+    value: Callable[[ModelRequest, RequestContext], Any]
     compile: Callable[[Any], Matcher]
 
 
-def _everything(request: ModelRequest, _: Context) -> str:
+def _everything(request: ModelRequest, _: RequestContext) -> str:
     return "\n".join(message.everything for message in request.messages)
 
 
-def _step(request: ModelRequest, _: Context) -> int:
+def _step(request: ModelRequest, _: RequestContext) -> int:
     return 1 + sum(1 for message in request.messages if message.role == "assistant")
 
 
-def _answered_tools(request: ModelRequest, _: Context) -> list[str]:
+def _answered_tools(request: ModelRequest, _: RequestContext) -> list[str]:
     """Names and ids of the calls whose results the request brings."""
     results = request.tool_results
     if not results:
@@ -130,10 +130,10 @@ def _answered_tools(request: ModelRequest, _: Context) -> list[str]:
 HAND_ON: Final = "continue"
 
 
-def _calls(request: ModelRequest, context: Context) -> list[Called]:
+def _calls(request: ModelRequest, context: RequestContext) -> list[PastCall]:
     """The calls of the conversation: those in the request's own history, then those that were served in it."""
     own = [
-        Called(request.caller.agent, part.name, part.arguments)
+        PastCall(request.caller.agent, part.name, part.arguments)
         for message in request.messages
         for part in message.parts
         if type(part) is ToolCall
@@ -141,22 +141,22 @@ def _calls(request: ModelRequest, context: Context) -> list[Called]:
     return [*own, *context.calls]
 
 
-def _handed_on(request: ModelRequest, context: Context) -> Called | None:
+def _handed_on(request: ModelRequest, context: RequestContext) -> PastCall | None:
     return next((call for call in reversed(_calls(request, context)) if call.name == HAND_ON), None)
 
 
-def _after_agent(request: ModelRequest, context: Context) -> str | None:
+def _after_agent(request: ModelRequest, context: RequestContext) -> str | None:
     last = _handed_on(request, context)
     return (last.agent or None) if last is not None else None
 
 
-def _proposed(request: ModelRequest, context: Context) -> str | None:
+def _proposed(request: ModelRequest, context: RequestContext) -> str | None:
     last = _handed_on(request, context)
     phase = last.arguments.get("phase") if last is not None else None
     return phase if isinstance(phase, str) and phase else None
 
 
-def _called(request: ModelRequest, context: Context) -> list[str]:
+def _called(request: ModelRequest, context: RequestContext) -> list[str]:
     return list(dict.fromkeys(call.name for call in _calls(request, context)))
 
 
@@ -244,26 +244,28 @@ def _number(spec: Any) -> Matcher:
     return found
 
 
-QUESTIONS: Final[dict[str, Question]] = {
-    "system": Question(lambda request, _: request.system_text or None, _text),
-    "user": Question(lambda request, _: request.last_user_text, _text),
-    "contains": Question(_everything, _text),
-    "agent": Question(lambda request, _: request.caller.agent or None, _name),
-    "previous_agent": Question(lambda _, context: context.previous_agent or None, _name),
-    "after_agent": Question(_after_agent, _name),
-    "continue_to_phase": Question(_proposed, _name),
-    "previous_tool_calls": Question(_called, _all_names),
-    "iteration": Question(lambda _, context: context.iteration, _number),
-    "phase": Question(lambda request, _: request.caller.phase or None, _name),
-    "turn": Question(lambda request, _: request.turn, _number),
-    "step": Question(_step, _number),
-    "model": Question(lambda request, _: request.model, _name),
-    "tool": Question(lambda request, _: [tool.name for tool in request.tools], _names),
-    "tools": Question(lambda request, _: bool(request.tools), _tools),
-    "after_tool": Question(_answered_tools, _names),
-    "tool_result": Question(lambda request, _: [result.text for result in request.tool_results], _results),
-    "header": Question(lambda request, _: request.caller.headers, _headers),
-    "purpose": Question(lambda request, _: request.purpose, _name),
+CONDITION_SOURCES: Final[dict[str, ConditionSource]] = {
+    "system": ConditionSource(lambda request, _: request.system_text or None, _text),
+    "user": ConditionSource(lambda request, _: request.last_user_text, _text),
+    "contains": ConditionSource(_everything, _text),
+    "agent": ConditionSource(lambda request, _: request.caller.agent or None, _name),
+    "previous_agent": ConditionSource(lambda _, context: context.previous_agent or None, _name),
+    "after_agent": ConditionSource(_after_agent, _name),
+    "continue_to_phase": ConditionSource(_proposed, _name),
+    "previous_tool_calls": ConditionSource(_called, _all_names),
+    "iteration": ConditionSource(lambda _, context: context.iteration, _number),
+    "phase": ConditionSource(lambda request, _: request.caller.phase or None, _name),
+    "turn": ConditionSource(lambda request, _: request.turn, _number),
+    "step": ConditionSource(_step, _number),
+    "model": ConditionSource(lambda request, _: request.model, _name),
+    "tool": ConditionSource(lambda request, _: [tool.name for tool in request.tools], _names),
+    "tools": ConditionSource(lambda request, _: bool(request.tools), _tools),
+    "after_tool": ConditionSource(_answered_tools, _names),
+    "tool_result": ConditionSource(
+        lambda request, _: [result.text for result in request.tool_results], _results
+    ),
+    "header": ConditionSource(lambda request, _: request.caller.headers, _headers),
+    "purpose": ConditionSource(lambda request, _: request.purpose, _name),
 }
 
 
@@ -275,7 +277,7 @@ KINDS: Final[Kinds] = {
 WITHIN: Final = {"contains": ("user", "system", "tool_result", "contains")}
 
 
-class Facts:
+class RequestFacts:
     """The answers that one request gives, each worked out when it is first asked for.
 
     Attributes:
@@ -284,7 +286,7 @@ class Facts:
 
     __slots__ = ("_context", "known", "request")
 
-    def __init__(self, request: ModelRequest, context: Context) -> None:
+    def __init__(self, request: ModelRequest, context: RequestContext) -> None:
         self.request = request
         self._context = context
         self.known: dict[str, Any] = {}
@@ -293,7 +295,7 @@ class Facts:
         """The value that the condition `name` looks at."""
         known = self.known
         if name not in known:
-            known[name] = QUESTIONS[name].value(self.request, self._context)
+            known[name] = CONDITION_SOURCES[name].value(self.request, self._context)
         return known[name]
 
 
@@ -304,7 +306,7 @@ def compile_conditions(when: When) -> tuple[tuple[str, Matcher], ...]:
         MatchError: for a bad expression; `error.summary` names the condition.
     """
     found = []
-    for name, question in QUESTIONS.items():
+    for name, question in CONDITION_SOURCES.items():
         spec = getattr(when, name)
         if spec is None:
             continue

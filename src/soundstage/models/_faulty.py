@@ -9,7 +9,7 @@ from soundstage.errors import ScriptError
 from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models._play import with_fault
 from soundstage.models._protocol import Model, Wrapper, close
-from soundstage.models._reply import ErrorSpec, Fault
+from soundstage.models._reply import ErrorSpec, ReplyFault
 from soundstage.scripts import in_words
 
 
@@ -19,7 +19,7 @@ class FaultyModel(Wrapper):
     Args:
         inner: the model that answers. It is not asked where an error takes the place of the reply.
         faults: what happens on which call, from 1; or one fault for every call. An `ErrorSpec` is an error
-            answer, a `Fault` happens on the way: `cut`, `stall`, `garbled`, `empty`.
+            answer, a `ReplyFault` happens on the way: `cut`, `stall`, `garbled`, `empty`.
         clock: whose seconds a stall takes; the running loop's unless given.
 
     Raises:
@@ -27,7 +27,7 @@ class FaultyModel(Wrapper):
 
     Example:
         >>> from soundstage.models import Script, ScriptedModel
-        >>> model = FaultyModel(ScriptedModel(Script()), {3: Fault(type="cut", after=2)})
+        >>> model = FaultyModel(ScriptedModel(Script()), {3: ReplyFault(type="cut", after=2)})
         >>> model.calls
         0
     """
@@ -35,12 +35,12 @@ class FaultyModel(Wrapper):
     def __init__(
         self,
         inner: Model,
-        faults: Mapping[int, Fault | ErrorSpec] | Fault | ErrorSpec,
+        faults: Mapping[int, ReplyFault | ErrorSpec] | ReplyFault | ErrorSpec,
         *,
         clock: Clock | None = None,
     ) -> None:
         super().__init__(inner)
-        self._every = faults if isinstance(faults, Fault | ErrorSpec) else None
+        self._every = faults if isinstance(faults, ReplyFault | ErrorSpec) else None
         self._faults = dict(faults) if isinstance(faults, Mapping) else {}
         if self._every is None and not self._faults:
             raise ScriptError("a faulty model needs a fault", expected=_WANTED, seen=in_words(faults))
@@ -70,11 +70,11 @@ class FaultyModel(Wrapper):
         return sorted(number for number in self._faults if number > self.calls)
 
 
-_WANTED = '{3: Fault(type="cut", after=2), 4: ErrorSpec(status=529)}, or one of them for every call'
+_WANTED = '{3: ReplyFault(type="cut", after=2), 4: ErrorSpec(status=529)}, or one of them for every call'
 
 
 def _check(number: object, fault: object) -> None:
     if type(number) is not int or number < 1:
         raise ScriptError("calls are counted from 1", expected=_WANTED, seen=in_words(number))
-    if not isinstance(fault, Fault | ErrorSpec):
+    if not isinstance(fault, ReplyFault | ErrorSpec):
         raise ScriptError(f"call {number} has no fault that is known", expected=_WANTED, seen=in_words(fault))

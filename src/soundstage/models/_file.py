@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from soundstage.models._conditions import QUESTIONS
+from soundstage.models._conditions import CONDITION_SOURCES
 from soundstage.models._identify import phase_matcher
 from soundstage.models._parsed import ParsedRule, ParsedScript
 from soundstage.models._reply import as_reply
@@ -116,8 +116,8 @@ def _check_agents(node: SourceNode, report: SourceReport) -> None:
 
 
 def _compiled(name: str, spec: Any) -> None:
-    if name in QUESTIONS:
-        QUESTIONS[name].compile(spec)
+    if name in CONDITION_SOURCES:
+        CONDITION_SOURCES[name].compile(spec)
 
 
 def _check_empty(reply: SourceNode, key: str, report: SourceReport) -> None:

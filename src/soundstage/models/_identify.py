@@ -10,7 +10,7 @@ import msgspec
 from soundstage.errors import MatchError
 from soundstage.match import Regex, matcher
 from soundstage.messages import ModelRequest
-from soundstage.models._conditions import Context, Facts, When, compile_conditions
+from soundstage.models._conditions import RequestContext, RequestFacts, When, compile_conditions
 
 ROUTERS: Final = frozenset({"orchestrator"})
 AGENT_HEADER: Final = "x-soundstage-agent"
@@ -59,7 +59,7 @@ class Identifier:
         """`request`, with what the first fitting rule says about its caller. An explicit name stays."""
         if not self._agents:
             return request
-        facts = Facts(request, Context())
+        facts = RequestFacts(request, RequestContext())
         for spec, conditions, phase in self._agents:
             if all(condition.matches(facts.get(name)) for name, condition in conditions):
                 return self._complete(request, spec, phase)

@@ -75,7 +75,7 @@ class JournaledModel(Wrapper):
         self.journal = journal
         self.source = source
         self._identify = identify
-        self._log = _Log(journal, source, kind_of(inner))
+        self._log = _ExchangeLog(journal, source, kind_of(inner))
 
     def stream(self, request: ModelRequest) -> JournaledStream:
         """The inner model's reply, journaled on the way."""
@@ -84,7 +84,7 @@ class JournaledModel(Wrapper):
         return JournaledStream(self.inner, request, self._log)
 
 
-class _Log:
+class _ExchangeLog:
     """Writes the exchanges of one model, and knows what led to each request."""
 
     def __init__(self, journal: Journal, source: str, kind: str) -> None:
@@ -193,7 +193,7 @@ class JournaledStream(Stream):
     _inner: AsyncIterator[ModelChunk] | None = None
     _position = 0
 
-    def __init__(self, model: Model, request: ModelRequest, log: _Log) -> None:
+    def __init__(self, model: Model, request: ModelRequest, log: _ExchangeLog) -> None:
         self._model = model
         self._request = request
         self._log = log

@@ -33,7 +33,7 @@ _ASKED: Final[dict[str, Kind]] = {
 }
 
 
-class Unknown(NamedTuple):
+class UnknownName(NamedTuple):
     """A name in a rule that nobody has."""
 
     rule: Rule
@@ -44,7 +44,7 @@ class Unknown(NamedTuple):
         return f"{self.rule}: {self.message}"
 
 
-class Known:
+class KnownNames:
     """The names that there are, by kind; a kind that nobody has told of is not looked at."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Known:
             if found is not None:
                 self._names.setdefault(kind, {}).update(dict.fromkeys(found))
 
-    def unknown(self, rules: Sequence[Rule], agents: Sequence[AgentSpec] = ()) -> list[Unknown]:
+    def unknown(self, rules: Sequence[Rule], agents: Sequence[AgentSpec] = ()) -> list[UnknownName]:
         """The names in `rules` that nobody has.
 
         Args:
@@ -81,7 +81,7 @@ class Known:
                     names = [name for name in names if name.casefold() not in routers]
                 accepted = [*names, *ids] if condition == "after_tool" else names
                 for asked in _strangers(matcher, accepted):
-                    found.append(Unknown(rule, condition, _told(condition, kind, asked, names, routers)))
+                    found.append(UnknownName(rule, condition, _told(condition, kind, asked, names, routers)))
         return found
 
     def check(

@@ -12,24 +12,24 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from soundstage.messages import FinishReason, ModelChunk, OpaqueChunk, TextChunk, ThinkingChunk, ToolCallChunk
-from soundstage.models._play import CHARACTERS_PER_TOKEN, Made, length_of, tokens_in
+from soundstage.models._play import CHARACTERS_PER_TOKEN, PreparedReply, length_of, tokens_in
 
 TOKENS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 STOPS: Final = ("stop", "stop_sequences", "stopSequences")
 INNER: Final = "generationConfig"  # where Gemini has both
 
 
-class Limited(NamedTuple):
+class LimitedReply(NamedTuple):
     """A reply as far as a request lets it go. `stopped_by` is the stop sequence that ended it."""
 
-    made: Made
+    made: PreparedReply
     stopped_by: str = ""
 
 
-def limited(made: Made, settings: Mapping[str, Any]) -> Limited:
+def limited(made: PreparedReply, settings: Mapping[str, Any]) -> LimitedReply:
     """`made`, cut off where the limits in `settings` end it."""
     if not settings:
-        return Limited(made)
+        return LimitedReply(made)
     inner = settings.get(INNER)
     if isinstance(inner, Mapping):
         settings = inner
@@ -37,12 +37,12 @@ def limited(made: Made, settings: Mapping[str, Any]) -> Limited:
     stops = _stops(settings)
     chunks, stopped_by = _until(made.chunks, stops) if stops else (made.chunks, "")
     if most is not None and tokens_in(sum(map(length_of, chunks))) > most:
-        return Limited(_made(_within(chunks, most * CHARACTERS_PER_TOKEN), "length"))
-    return Limited(_made(chunks, "stop"), stopped_by) if stopped_by else Limited(made)
+        return LimitedReply(_made(_within(chunks, most * CHARACTERS_PER_TOKEN), "length"))
+    return LimitedReply(_made(chunks, "stop"), stopped_by) if stopped_by else LimitedReply(made)
 
 
-def _made(chunks: list[ModelChunk], finish: FinishReason) -> Made:
-    return Made(chunks, finish, tokens_in(sum(map(length_of, chunks))))
+def _made(chunks: list[ModelChunk], finish: FinishReason) -> PreparedReply:
+    return PreparedReply(chunks, finish, tokens_in(sum(map(length_of, chunks))))
 
 
 def _most(settings: Mapping[str, Any]) -> int | None:

@@ -31,7 +31,7 @@ from soundstage.messages import (
     decode_arguments,
 )
 from soundstage.models._live_format import LiveFormat, content, provider_error, read_json
-from soundstage.models._live_sse import Event
+from soundstage.models._live_sse import SseEvent
 
 MAX_TOKENS: Final = 4096  # the format insists on a limit; this one is for requests that name none
 FINISH: Final[dict[str, FinishReason]] = {
@@ -134,7 +134,7 @@ class MessageDecoder:
             "message_delta": self._message_delta,
         }
 
-    def feed(self, event: Event) -> Iterator[ModelChunk]:
+    def feed(self, event: SseEvent) -> Iterator[ModelChunk]:
         """See `Decoder.feed`."""
         given = read_json(event)
         kind = given.get("type")

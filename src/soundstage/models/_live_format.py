@@ -13,7 +13,7 @@ import msgspec
 
 from soundstage.errors import ConnectionCut, ProviderError
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, Opaque, Part, Text
-from soundstage.models._live_sse import Event
+from soundstage.models._live_sse import SseEvent
 
 
 class Decoder(Protocol):
@@ -25,7 +25,7 @@ class Decoder(Protocol):
     model: str
     done: bool
 
-    def feed(self, event: Event) -> Iterator[ModelChunk]:
+    def feed(self, event: SseEvent) -> Iterator[ModelChunk]:
         """The chunks in an event.
 
         Raises:
@@ -63,7 +63,7 @@ class LiveFormat(NamedTuple):
     decoder: Callable[[], Decoder]
 
 
-def read(decoder: Decoder, event: Event) -> Iterator[ModelChunk]:
+def read(decoder: Decoder, event: SseEvent) -> Iterator[ModelChunk]:
     """Decode an event; one without the fields that its type must have is garbled."""
     try:
         yield from decoder.feed(event)
@@ -71,13 +71,13 @@ def read(decoder: Decoder, event: Event) -> Iterator[ModelChunk]:
         raise _garbled(event) from error
 
 
-def _garbled(event: Event) -> ConnectionCut:
+def _garbled(event: SseEvent) -> ConnectionCut:
     return ConnectionCut(
         "the answer of the provider is garbled", expected="an event of its format", seen=event.data[:120]
     )
 
 
-def read_json(event: Event) -> dict[str, Any]:
+def read_json(event: SseEvent) -> dict[str, Any]:
     """The object in an event.
 
     Raises:

@@ -26,7 +26,7 @@ from soundstage.messages import (
     Usage,
 )
 from soundstage.models._live_format import LiveFormat, content, provider_error, read_json
-from soundstage.models._live_sse import Event
+from soundstage.models._live_sse import SseEvent
 
 FINISH: Final[dict[str, FinishReason]] = {
     "stop": "stop",
@@ -103,7 +103,7 @@ class ChatDecoder:
         self._finish: FinishReason | None = None
         self._usage = Usage()
 
-    def feed(self, event: Event) -> Iterator[ModelChunk]:
+    def feed(self, event: SseEvent) -> Iterator[ModelChunk]:
         """See `Decoder.feed`."""
         if event.data.strip() == "[DONE]":
             self.done = True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 
-class Event(NamedTuple):
+class SseEvent(NamedTuple):
     """One event: its name (`message` unless it has one) and its data."""
 
     name: str
@@ -24,7 +24,7 @@ class SseReader:
     >>> list(reader.feed(b"event: ping\\nda"))
     []
     >>> list(reader.feed(b"ta: {}\\n\\n"))
-    [Event(name='ping', data='{}')]
+    [SseEvent(name='ping', data='{}')]
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class SseReader:
         self._name = ""
         self._data: list[str] = []
 
-    def feed(self, piece: bytes) -> Iterator[Event]:
+    def feed(self, piece: bytes) -> Iterator[SseEvent]:
         """The events that `piece` completes."""
         text = self._rest + self._decoder.decode(piece)
         held = text.endswith("\r")  # a line feed may follow
@@ -44,7 +44,7 @@ class SseReader:
             if event is not None:
                 yield event
 
-    def _line(self, line: str) -> Event | None:
+    def _line(self, line: str) -> SseEvent | None:
         if not line:
             return self._dispatch()
         field, _, value = line.partition(":")
@@ -55,7 +55,7 @@ class SseReader:
             self._data.append(value)
         return None
 
-    def _dispatch(self) -> Event | None:
+    def _dispatch(self) -> SseEvent | None:
         name, data = self._name or "message", self._data
         self._name, self._data = "", []
-        return Event(name, "\n".join(data)) if data else None
+        return SseEvent(name, "\n".join(data)) if data else None

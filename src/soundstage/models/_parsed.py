@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from soundstage.errors import Problem
+from soundstage.errors import ScriptProblem
 from soundstage.models._conditions import When
 from soundstage.models._identify import AgentSpec
 from soundstage.models._reply import Reply
@@ -24,7 +24,7 @@ class ParsedRule(NamedTuple):
 class ParsedScript(NamedTuple):
     """The contents of a script file. With problems there is nothing else."""
 
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ScriptProblem, ...] = ()
     agents: tuple[AgentSpec, ...] = ()
     rules: tuple[ParsedRule, ...] = ()
     default: Reply | None = None

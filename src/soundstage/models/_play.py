@@ -20,14 +20,14 @@ from soundstage.messages import (
     Usage,
 )
 from soundstage.models._protocol import close
-from soundstage.models._reply import Fault, Reply
+from soundstage.models._reply import Reply, ReplyFault
 
 CHARACTERS_PER_TOKEN: Final = 4
 FOREVER: Final = 86_400.0 * 365
 GARBAGE: Final = b'data: {"garbled": \xff\xfe\n\n'
 
 
-class Made(NamedTuple):
+class PreparedReply(NamedTuple):
     """A reply made ready: its chunks without the finish, and what the finish needs."""
 
     chunks: list[ModelChunk]
@@ -35,9 +35,9 @@ class Made(NamedTuple):
     output_tokens: int
 
 
-def make(reply: Reply, chunks: list[ModelChunk]) -> Made:
+def make(reply: Reply, chunks: list[ModelChunk]) -> PreparedReply:
     """`reply` with its chunks, ready to be played any number of times."""
-    return Made(chunks, reply.finish_reason, tokens_in(sum(map(length_of, chunks))))
+    return PreparedReply(chunks, reply.finish_reason, tokens_in(sum(map(length_of, chunks))))
 
 
 def tokens_in(text_length: int) -> int:
@@ -62,7 +62,7 @@ def asked_tokens(request: ModelRequest) -> int:
 
 
 def finish_chunk(
-    reply: Reply, request: ModelRequest, made: Made, served_by: str, stopped_by: str = ""
+    reply: Reply, request: ModelRequest, made: PreparedReply, served_by: str, stopped_by: str = ""
 ) -> FinishChunk:
     """The chunk that ends `reply`; a reply that gives no usage gets an estimate."""
     usage = reply.usage
@@ -91,7 +91,7 @@ async def paced(reply: Reply, chunks: Sequence[ModelChunk], clock: Clock) -> Asy
 
 
 async def with_fault(
-    stream: AsyncIterator[ModelChunk], fault: Fault, clock: Clock
+    stream: AsyncIterator[ModelChunk], fault: ReplyFault, clock: Clock
 ) -> AsyncIterator[ModelChunk]:
     """`stream`, with `fault` happening after `fault.after` of its chunks, or at its end if it is shorter."""
     passed = 0
@@ -111,7 +111,7 @@ async def with_fault(
         await close(stream)
 
 
-async def _happen(fault: Fault, clock: Clock) -> AsyncIterator[ModelChunk]:
+async def _happen(fault: ReplyFault, clock: Clock) -> AsyncIterator[ModelChunk]:
     if fault.type == "cut":
         raise ConnectionCut(f"the connection was cut after {fault.after} chunks, as scripted")
     if fault.type == "stall":

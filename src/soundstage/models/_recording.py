@@ -48,7 +48,9 @@ class RecordingModel(Wrapper):
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The inner model's reply."""
         self._count += 1
-        take = _Take(self._count, request, self._clock if self._clock is not None else running_clock())
+        take = _OpenExchange(
+            self._count, request, self._clock if self._clock is not None else running_clock()
+        )
         stream = self.inner.stream(request)
         try:
             async for chunk in stream:
@@ -66,7 +68,7 @@ class RecordingModel(Wrapper):
         self.tape.append(exchange)
 
 
-class _Take:
+class _OpenExchange:
     """One exchange while it goes on."""
 
     def __init__(self, number: int, request: ModelRequest, clock: Clock) -> None:

@@ -129,7 +129,7 @@ class ErrorSpec(_Data, frozen=True, kw_only=True):
         )
 
 
-class Fault(_Data, frozen=True, kw_only=True):
+class ReplyFault(_Data, frozen=True, kw_only=True):
     """Something that goes wrong on the way.
 
     `cut`: the connection breaks off. `stall`: nothing comes for a while, then the rest. `garbled`: bytes
@@ -171,7 +171,7 @@ class Reply(_Data, frozen=True, kw_only=True):
     blocks: tuple[BlockSpec, ...] | None = None
     tool_calls: tuple[CallSpec, ...] = ()
     error: ErrorSpec | None = None
-    fault: Fault | None = None
+    fault: ReplyFault | None = None
     usage: Usage | None = None
     finish: FinishReason | None = None
     model: str = ""

@@ -11,9 +11,9 @@ from typing import Any, Final, Unpack
 
 from soundstage.errors import (
     MatchError,
-    Problem,
     ScriptError,
     ScriptLoadError,
+    ScriptProblem,
     UnknownNameError,
     WrongTypeError,
     did_you_mean,
@@ -22,7 +22,7 @@ from soundstage.messages import ModelRequest, ToolCall
 from soundstage.models._conditions import KINDS, WITHIN, TextCondition, When, compile_conditions
 from soundstage.models._file import parse_data, parse_file, parse_text
 from soundstage.models._identify import AgentSpec, phase_matcher
-from soundstage.models._known import Known
+from soundstage.models._known import KnownNames
 from soundstage.models._parsed import ParsedRule, ParsedScript
 from soundstage.models._reply import Answer, Reply, as_reply
 from soundstage.models._typing import Conditions, ReplyFields
@@ -41,7 +41,7 @@ Body = (
 NOTHING: Final = Reply(text="nothing scripted for that")
 
 
-class _On:
+class _RuleBuilder:
     """A condition that waits for its replies; what `Script.on` returns."""
 
     def __init__(self, script: Script, when: When, options: dict[str, Any]) -> None:
@@ -54,7 +54,7 @@ class _On:
         reply: Body = None,
         /,
         **fields: Unpack[ReplyFields],
-    ) -> _On:
+    ) -> _RuleBuilder:
         """Answer with text, a tool call, a `Reply`, or what a function of the request returns.
 
         `fields` are those of `Reply`; they are added to the text or the reply. A function may be
@@ -63,7 +63,7 @@ class _On:
         self._script.add(self._when, _answer(reply, fields), **self._options)
         return self
 
-    def error(self, status: int = 500, message: str = "scripted error", /, **fields: Any) -> _On:
+    def error(self, status: int = 500, message: str = "scripted error", /, **fields: Any) -> _RuleBuilder:
         """Answer with an error; `fields` are those of `ErrorSpec`: `type`, `retry_after`, ..."""
         return self.reply(error={"status": status, "message": message, **fields})
 
@@ -75,7 +75,7 @@ class _On:
         *,
         after: int = 0,
         seconds: float | None = None,
-    ) -> _On:
+    ) -> _RuleBuilder:
         """Let `cut`, `stall`, `garbled` or `empty` happen to `reply`, after so many of its chunks."""
         fault = {"type": type, "after": after, "seconds": seconds}
         return self.reply(as_reply(reply), fault=fault) if reply else self.reply(fault=fault)
@@ -117,7 +117,7 @@ class Script:
         self.agents: list[AgentSpec] = []
         self.default: Reply = NOTHING
         self.served: set[int] = set()  # numbers of the rules that a model has served, whichever
-        self._known = Known()
+        self._known = KnownNames()
         self._held = (
             -1
         )  # the version whose names have been checked; later rules are checked when they are added
@@ -185,7 +185,7 @@ class Script:
 
     def on(
         self, *, priority: int = 0, times: int | None = None, name: str = "", **conditions: Unpack[Conditions]
-    ) -> _On:
+    ) -> _RuleBuilder:
         """Begin a rule: `script.on(user="hello", iteration=1).reply("hi")`.
 
         Args:
@@ -199,7 +199,7 @@ class Script:
         """
         when = _when(conditions)
         compile_conditions(when)
-        return _On(self, when, {"priority": priority, "times": times, "name": name})
+        return _RuleBuilder(self, when, {"priority": priority, "times": times, "name": name})
 
     def queue(self, *replies: str | Reply | ToolCall | Mapping[str, Any]) -> None:
         """Add replies that serve once each, in order, whatever is asked.
@@ -318,7 +318,7 @@ class Script:
         """The rules that can never fire, because another one always comes first."""
         return self.rules.shadowed()
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[ScriptProblem]:
         """List the faults of a script that can be used all the same; see `RuleTable.problems`."""
         return self.rules.problems()
 
@@ -382,7 +382,7 @@ def load_rules(script: Script, text: str, *, source: str = "script") -> int:
     return script._take(parse_text(text, source))  # noqa: SLF001  (one concept in two places)
 
 
-def script_problems(path: Path | str) -> list[Problem]:
+def script_problems(path: Path | str) -> list[ScriptProblem]:
     """All that is wrong with a script file: what makes it unusable, and what `Script.problems` names."""
     try:
         return Script.load(path).problems()

@@ -18,22 +18,22 @@ from typing import Any, Final, NamedTuple
 from soundstage.clock import Clock, IdSource, running_clock
 from soundstage.match import preview
 from soundstage.messages import ModelChunk, ModelRequest
-from soundstage.models._conditions import Called, Context, Facts
+from soundstage.models._conditions import PastCall, RequestContext, RequestFacts
 from soundstage.models._identify import Identifier
 from soundstage.models._limits import limited
 from soundstage.models._loop import check_loop
 from soundstage.models._offered import check_calls
-from soundstage.models._play import Made, finish_chunk, make, paced, with_fault
+from soundstage.models._play import PreparedReply, finish_chunk, make, paced, with_fault
 from soundstage.models._protocol import Stream
 from soundstage.models._reply import Answer, Reply, as_reply
 from soundstage.models._script import Script
 from soundstage.models._side import side_reply
 from soundstage.scripts import Rule, Serving, no_match
 
-_NO_CONTEXT: Final = Context()
+_NO_CONTEXT: Final = RequestContext()
 
 
-class Served(NamedTuple):
+class ServedRule(NamedTuple):
     """The reply that serves a request.
 
     Args:
@@ -45,7 +45,7 @@ class Served(NamedTuple):
     shadowed: tuple[Rule, ...]
 
 
-class _Choice(NamedTuple):
+class _ChosenReply(NamedTuple):
     """The reply that was chosen for a request, and where it comes from.
 
     Args:
@@ -63,23 +63,23 @@ class _Choice(NamedTuple):
     instant: bool
 
 
-def _choice(reply: Answer, label: str, key: int, *, served_by: str = "") -> _Choice:
+def _choice(reply: Answer, label: str, key: int, *, served_by: str = "") -> _ChosenReply:
     instant = isinstance(reply, Reply) and reply.error is None and reply.instant
-    return _Choice(reply, label, served_by or label, key, instant)
+    return _ChosenReply(reply, label, served_by or label, key, instant)
 
 
-class _Conversation:
+class _ScriptedConversation:
     """Counters of one conversation. Names of agents are alike in upper and lower case."""
 
     __slots__ = ("agent", "calls", "iterations", "previous")
 
     def __init__(self) -> None:
         self.agent = ""
-        self.calls: list[Called] = []
+        self.calls: list[PastCall] = []
         self.previous = ""
         self.iterations: dict[str, int] = {}
 
-    def step(self, agent: str, routers: frozenset[str]) -> Context:
+    def step(self, agent: str, routers: frozenset[str]) -> RequestContext:
         """Count a call of `agent`; another agent than last time means that the last one has finished."""
         name = agent.casefold()
         last = self.agent
@@ -89,7 +89,7 @@ class _Conversation:
                 self.previous = last
             self.agent = agent
         count = self.iterations[name] = self.iterations.get(name, 0) + 1
-        return Context(self.previous, count, self.calls)
+        return RequestContext(self.previous, count, self.calls)
 
 
 class ScriptedModel:
@@ -118,15 +118,15 @@ class ScriptedModel:
         self._clock = clock
         self._ids = ids if ids is not None else IdSource()
         self._serving = Serving(script.rules)
-        self._conversations: dict[str, _Conversation] = {}
+        self._conversations: dict[str, _ScriptedConversation] = {}
         self._refresh()
 
     def _refresh(self) -> None:
         """Take up what is new in the script."""
         self._version = self.script.version
-        self._made: dict[tuple[int, bool], Made] = {}
+        self._made: dict[tuple[int, bool], PreparedReply] = {}
         self._identifier = Identifier(self.script.agents)
-        self._choices: dict[int, _Choice] = {}
+        self._choices: dict[int, _ChosenReply] = {}
         self._default = _choice(self.script.default, "the default reply", 0)
 
     def identify(self, request: ModelRequest) -> ModelRequest:
@@ -140,7 +140,7 @@ class ScriptedModel:
         used = self.script.served if self._shared else ()
         return [rule for rule in self._serving.unused() if rule.number not in used]
 
-    def replayed(self, requests: Iterable[ModelRequest]) -> list[Served]:
+    def replayed(self, requests: Iterable[ModelRequest]) -> list[ServedRule]:
         """The rule that serves each of some requests, as if this model got no others, and the rules that would
         have served it, had others not come first.
 
@@ -150,11 +150,11 @@ class ScriptedModel:
         again = ScriptedModel(self.script)
         return [again._serve_again(request) for request in requests]
 
-    def _serve_again(self, request: ModelRequest) -> Served:
+    def _serve_again(self, request: ModelRequest) -> ServedRule:
         fitting = self._serving.fitting(*self._asked(request))
         if fitting:
             self._remember(request, fitting[0].reply)
-        return Served(fitting[0] if fitting else None, tuple(fitting[1:]))
+        return ServedRule(fitting[0] if fitting else None, tuple(fitting[1:]))
 
     def reset(self) -> None:
         """Forget all conversations and what has been served; the rules stay."""
@@ -162,7 +162,7 @@ class ScriptedModel:
         self._conversations.clear()
         self._refresh()
 
-    def _choose(self, request: ModelRequest) -> _Choice:
+    def _choose(self, request: ModelRequest) -> _ChosenReply:
         """The answer to `request`; it counts as served."""
         facts, only = self._asked(request)
         rule = self._serving.choose(facts, only)
@@ -181,17 +181,17 @@ class ScriptedModel:
             )
         return self._default
 
-    def _asked(self, request: ModelRequest) -> tuple[Facts, str]:
+    def _asked(self, request: ModelRequest) -> tuple[RequestFacts, str]:
         """What conditions look at, and the one that a rule must have to be asked: of a side request, its purpose."""
         if request.purpose == "main":
-            return Facts(request, self._context(request)), ""
-        return Facts(request, _NO_CONTEXT), "purpose"
+            return RequestFacts(request, self._context(request)), ""
+        return RequestFacts(request, _NO_CONTEXT), "purpose"
 
-    def _context(self, request: ModelRequest) -> Context:
+    def _context(self, request: ModelRequest) -> RequestContext:
         caller = request.caller
         conversation = self._conversations.get(caller.whole)
         if conversation is None:
-            conversation = self._conversations[caller.whole] = _Conversation()
+            conversation = self._conversations[caller.whole] = _ScriptedConversation()
         return conversation.step(caller.agent, self._identifier.routers)
 
     def _remember(self, request: ModelRequest, reply: Answer) -> None:
@@ -200,10 +200,10 @@ class ScriptedModel:
             agent, conversation = request.caller.agent, self._conversations[request.caller.whole]
             made = (block.tool_call for block in reply.ordered_blocks)
             conversation.calls += [
-                Called(agent, call.name, call.arguments) for call in made if call is not None
+                PastCall(agent, call.name, call.arguments) for call in made if call is not None
             ]
 
-    def _serve(self, rule: Rule) -> _Choice:
+    def _serve(self, rule: Rule) -> _ChosenReply:
         number = rule.number
         self.script.served.add(number)
         choice = self._choices.get(number)
@@ -216,7 +216,7 @@ class ScriptedModel:
         """The reply of the first rule that matches; see `soundstage.models.Model`."""
         return _Playing(self, request)
 
-    def _begin(self, request: ModelRequest) -> tuple[ModelRequest, _Choice]:
+    def _begin(self, request: ModelRequest) -> tuple[ModelRequest, _ChosenReply]:
         """The request with its caller, and what answers it."""
         if self._version != self.script.version:
             self._refresh()
@@ -224,7 +224,7 @@ class ScriptedModel:
             request = self._identifier(request)
         return request, self._choose(request)
 
-    def _chunks(self, request: ModelRequest, choice: _Choice, reply: Reply) -> list[ModelChunk]:
+    def _chunks(self, request: ModelRequest, choice: _ChosenReply, reply: Reply) -> list[ModelChunk]:
         check_loop(request, reply, choice.label)
         check_calls(request, reply, choice.label)
         made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
@@ -232,12 +232,12 @@ class ScriptedModel:
         self._remember(request, reply)
         return [*made.chunks, finish_chunk(reply, request, made, choice.served_by, stopped_by)]
 
-    def _whole(self, request: ModelRequest, choice: _Choice) -> list[ModelChunk] | None:
+    def _whole(self, request: ModelRequest, choice: _ChosenReply) -> list[ModelChunk] | None:
         """All chunks, if none has to be waited for."""
         reply = choice.reply
         return self._chunks(request, choice, reply) if choice.instant and isinstance(reply, Reply) else None
 
-    async def _play(self, request: ModelRequest, choice: _Choice) -> AsyncIterator[ModelChunk]:
+    async def _play(self, request: ModelRequest, choice: _ChosenReply) -> AsyncIterator[ModelChunk]:
         reply = choice.reply if isinstance(choice.reply, Reply) else await _call(choice.reply, request)
         if reply.error is not None:
             await self._now().sleep(reply.wait)
@@ -257,7 +257,7 @@ class ScriptedModel:
     def _now(self) -> Clock:
         return self._clock if self._clock is not None else running_clock()
 
-    def _make(self, choice: _Choice, reply: Reply, *, pieces: bool) -> Made:
+    def _make(self, choice: _ChosenReply, reply: Reply, *, pieces: bool) -> PreparedReply:
         """The reply as chunks; the same ones again, unless ids must be drawn or a function made it."""
         kept = reply is choice.reply and choice.key >= 0  # each side request may have a reply of its own
         made = self._made.get((choice.key, pieces)) if kept else None
@@ -278,7 +278,7 @@ def script_of(model: object) -> Script | None:
 class _Playing(Stream):
     """The stream of one answer, which is chosen when it begins. One model in two classes."""
 
-    _begun: tuple[ModelRequest, _Choice] | None = None
+    _begun: tuple[ModelRequest, _ChosenReply] | None = None
 
     def __init__(self, model: ScriptedModel, request: ModelRequest) -> None:
         self._model = model
@@ -290,7 +290,7 @@ class _Playing(Stream):
     def steps(self) -> AsyncIterator[ModelChunk]:
         return self._model._play(*(self._begun or self._begin()))  # noqa: SLF001
 
-    def _begin(self) -> tuple[ModelRequest, _Choice]:
+    def _begin(self) -> tuple[ModelRequest, _ChosenReply]:
         self._begun = self._model._begin(self._request)  # noqa: SLF001
         self.served_by = self._begun[1].served_by
         return self._begun
@@ -301,7 +301,7 @@ async def _call(function: Callable[[ModelRequest], Any], request: ModelRequest) 
     return as_reply(await result if inspect.isawaitable(result) else result)
 
 
-def _describe(facts: Facts) -> str:
+def _describe(facts: RequestFacts) -> str:
     """A request in words."""
     caller = facts.request.caller
     parts = [

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from soundstage.match import Matcher
 from soundstage.messages import FinishReason, ToolCall, Usage
 from soundstage.models._conditions import NumberCondition, TextCondition
-from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Fault
+from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, ReplyFault
 
 Text = TextCondition | Matcher | Callable[[Any], object]
 Number = NumberCondition | Matcher | Callable[[Any], object]
@@ -49,7 +49,7 @@ class ReplyFields(TypedDict, total=False):
     blocks: Sequence[BlockSpec | Mapping[str, Any]]
     tool_calls: Sequence[CallSpec | ToolCall | Mapping[str, Any]]
     error: ErrorSpec | Mapping[str, Any]
-    fault: Fault | Mapping[str, Any]
+    fault: ReplyFault | Mapping[str, Any]
     usage: Usage | Mapping[str, int]
     finish: FinishReason
     model: str

@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.guard import (
-    Attempt,
+    EgressAttempt,
     begin,
     end,
     in_this_machine,
@@ -50,7 +50,7 @@ SOURCE: Final = "egress"
 _ports: Final[list[int]] = []  # where proxies of this process have listened
 
 
-class Way(NamedTuple):
+class AllowedHost(NamedTuple):
     """A host that a test lists; port 0 stands for all of them."""
 
     host: str
@@ -58,14 +58,14 @@ class Way(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """A way out of the words for it.
+        """Parse `name`, `name:port` or an address.
 
         Raises:
             ScriptError: if it is no host.
 
         Example:
-            >>> Way.parse("db.example.com:5432"), Way.parse("192.0.2.1"), Way.parse("[::1]:80")
-            (Way(host='db.example.com', port=5432), Way(host='192.0.2.1', port=0), Way(host='::1', port=80))
+            >>> AllowedHost.parse("db.example.com:5432"), AllowedHost.parse("[::1]:80")
+            (AllowedHost(host='db.example.com', port=5432), AllowedHost(host='::1', port=80))
         """
         bare = isinstance(text, str) and text.count(":") > 1 and not text.startswith("[")
         try:
@@ -101,9 +101,9 @@ class ClosedSet:
             raise ScriptError("hosts are a list", expected=f"hosts=[{hosts!r}]", seen=repr(hosts))
         self.journal = journal
         self._closed = egress == "closed"
-        self._ways = [Way.parse(host) for host in hosts]
-        self._resolved: dict[str, set[Way]] = {}  # address -> what was listed
-        self._reached: set[Attempt] = set()
+        self._ways = [AllowedHost.parse(host) for host in hosts]
+        self._resolved: dict[str, set[AllowedHost]] = {}  # address -> what was listed
+        self._reached: set[EgressAttempt] = set()
         self._ours: set[tuple[str, int]] = set()  # reached by a live model
         self._connections = dict[str, int]()  # open ones, and what they had sent when they were looked at
         self._proxies: set[tuple[str, int]] = set()
@@ -160,7 +160,7 @@ class ClosedSet:
                 self.put({**made.environment()})
             return self._proxy
 
-    def permits(self, attempt: Attempt) -> bool:
+    def permits(self, attempt: EgressAttempt) -> bool:
         """Whether a host may be reached; see `soundstage.guard.Watch`."""
         if self._is_listed(attempt):
             if attempt.method == "dns":
@@ -175,11 +175,11 @@ class ClosedSet:
             return False
         return self._reach(attempt)
 
-    def refused(self, attempt: Attempt) -> None:
+    def refused(self, attempt: EgressAttempt) -> None:
         """Keep that somebody was refused."""
         self._append(EgressTried(host=attempt.host, port=attempt.port, method=attempt.method))
 
-    def for_the_test(self, attempt: Attempt) -> None:
+    def for_the_test(self, attempt: EgressAttempt) -> None:
         """A live model reaches a host."""
         self._ours.add(attempt[:2])
 
@@ -195,12 +195,12 @@ class ClosedSet:
             for found in socket.getaddrinfo(name, None):
                 self._resolved.setdefault(str(found[4][0]), set()).update(ways)
 
-    def _is_listed(self, attempt: Attempt) -> bool:
+    def _is_listed(self, attempt: EgressAttempt) -> bool:
         host = attempt.host.lower().rstrip(".")
         ways = {way for way in self._ways if way.host == host} | self._resolved.get(host, set())
         return any(way.port in (0, attempt.port) or attempt.method == "dns" for way in ways)
 
-    def _reach(self, attempt: Attempt) -> Literal[True]:
+    def _reach(self, attempt: EgressAttempt) -> Literal[True]:
         with self._lock:
             new = attempt.method != "dns" and attempt not in self._reached
             self._reached.add(attempt)

@@ -34,12 +34,12 @@ from soundstage.net._listeners import Listener, announce
 from soundstage.net._server import LOOPBACK
 
 MAX_HEAD: Final = 64 * 1024
-PATIENCE: Final = 10.0  # seconds that a client has to send its request, and again to close
+REQUEST_WITHIN: Final = 10.0  # seconds that a client has to send its request, and again to close
 DIRECT: Final = "127.0.0.1,localhost,::1"
 _PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 
 
-class Target(NamedTuple):
+class ProxyTarget(NamedTuple):
     """The destination of a request through the proxy."""
 
     host: str
@@ -47,13 +47,13 @@ class Target(NamedTuple):
     method: str
 
 
-def parse_target(line: bytes) -> Target | None:
+def parse_target(line: bytes) -> ProxyTarget | None:
     """The target in the first line of a request; `None` if it is no request to a proxy.
 
     >>> parse_target(b"CONNECT api.example.com:443 HTTP/1.1")
-    Target(host='api.example.com', port=443, method='CONNECT')
+    ProxyTarget(host='api.example.com', port=443, method='CONNECT')
     >>> parse_target(b"GET http://example.com/x HTTP/1.1")
-    Target(host='example.com', port=80, method='GET')
+    ProxyTarget(host='example.com', port=80, method='GET')
     """
     parts = line.decode("latin-1").split()
     if len(parts) != 3 or not parts[2].startswith("HTTP/") or not parts[0].isalpha():
@@ -64,7 +64,7 @@ def parse_target(line: bytes) -> Target | None:
         host, port = found.hostname, found.port or _PORTS.get(found.scheme, 0)
     except ValueError:
         return None
-    return Target(host, port, method.upper()) if host else None
+    return ProxyTarget(host, port, method.upper()) if host else None
 
 
 class EgressProxy(Daemon):
@@ -72,7 +72,7 @@ class EgressProxy(Daemon):
 
     Args:
         journal: where `EgressTried` events go.
-        patience: seconds that a client has to send its request.
+        request_within: seconds that a client has to send its request.
         direct: hosts that programs may reach; they are told to do it without a proxy.
         port: where to listen if it is free; else, and without it, on any free port.
         name: how messages call it.
@@ -90,7 +90,7 @@ class EgressProxy(Daemon):
         self,
         journal: Journal,
         *,
-        patience: float = PATIENCE,
+        request_within: float = REQUEST_WITHIN,
         direct: Sequence[str] = (),
         port: int = 0,
         name: str = "egress",
@@ -98,7 +98,7 @@ class EgressProxy(Daemon):
         super().__init__(name, journal)
         self._direct = ",".join([DIRECT, *direct])
         self._port = port
-        self._patience = patience
+        self._request_within = request_within
         self._server: asyncio.Server | None = None
         self._listener: Listener | None = None
         self._connections: set[asyncio.Task[None]] = set()
@@ -165,10 +165,10 @@ class EgressProxy(Daemon):
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = await _read_head(reader, self._patience)
+            head = await _read_head(reader, self._request_within)
             if head:
                 writer.write(self._answer(head))
-                async with asyncio.timeout(self._patience):
+                async with asyncio.timeout(self._request_within):
                     await _hang_up(reader, writer)
         except (TimeoutError, OSError):
             pass  # it does not close, or is gone; its request is on record
@@ -192,7 +192,7 @@ class EgressProxy(Daemon):
         return _response("403 Forbidden", _refusal(target))
 
 
-def _refusal(target: Target) -> str:
+def _refusal(target: ProxyTarget) -> str:
     text = f"Soundstage: this run may not reach {target.host}:{target.port}; the try is in its journal."
     if target.host in DIRECT.split(","):
         text += " A loopback address is to be reached directly: this client ignores NO_PROXY."
@@ -205,11 +205,11 @@ def _response(status: str, text: str) -> bytes:
     return f"{head}X-Soundstage-Egress: refused\r\nConnection: close\r\n\r\n".encode() + body
 
 
-async def _read_head(reader: asyncio.StreamReader, patience: float) -> bytes:
+async def _read_head(reader: asyncio.StreamReader, request_within: float) -> bytes:
     """Read up to an empty line, the limit of bytes, or the time limit."""
     head = b""
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(request_within):
             while not _complete(head) and (piece := await reader.read(MAX_HEAD)):
                 head += piece
     return head

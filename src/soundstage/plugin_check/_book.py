@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soundstage.errors import Problem
+from soundstage.errors import ScriptProblem
 from soundstage.plugin_check._finding import Check, Finding, Kind
 from soundstage.plugin_check._rules import RULES
 
@@ -92,7 +92,9 @@ class Book:
         return tuple(entry.check() for entry in self.entries)
 
 
-def add_problems(entry: Entry, rule: str, problems: list[Problem], *, file: str, after: int = 0) -> None:
+def add_problems(
+    entry: Entry, rule: str, problems: list[ScriptProblem], *, file: str, after: int = 0
+) -> None:
     """Write down what a reader of files found; `after` is the number of lines before the text that it read."""
     for problem in problems:
         key = f"{problem.key}: " if problem.key else ""

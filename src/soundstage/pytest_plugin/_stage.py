@@ -24,9 +24,9 @@ from soundstage.host import (
     App,
     AppContext,
     Cut,
-    Ending,
     Host,
     HostBuilder,
+    RunEnding,
     World,
     app_daemon,
     failures_of,
@@ -39,7 +39,7 @@ from soundstage.host import (
     validate_options,
 )
 from soundstage.journal import Journal, Redactor, RunStarted
-from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon, leave_nothing
+from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon, handle_termination
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel, load_script
 from soundstage.net import ClosedSet, EgressProxy
 from soundstage.pytest_plugin._asynchronous import body_of, written
@@ -69,7 +69,7 @@ class Stage:
     """Journal, clock, script, model and daemons of one test."""
 
     def __init__(self, name: str, options: Options, clock: Clock) -> None:
-        leave_nothing()  # folders are made in other threads, too
+        handle_termination()  # folders are made in other threads, too
         self.options = options
         self.name = name
         self.isolation = "process"  # of programs that do not say it themselves
@@ -300,7 +300,7 @@ class Stage:
 
     async def _end(self, supervisor: Supervisor, error: BaseException | None) -> None:
         """Let the apps finish, then stop what runs; what goes wrong is raised, or noted on the body's own error."""
-        ending = Ending(self.journal.clock)
+        ending = RunEnding(self.journal.clock)
         failed = failures_of([*self._waiting, *self._late])
         apps = [daemon for daemon in self._late if isinstance(daemon, TaskDaemon)]
         for end in inputs_of(self._waiting):
@@ -365,7 +365,7 @@ class Stage:
             ExpectationError: if something has tried to leave since the body ended.
             BaseExceptionGroup: if more than one step failed; with all that failed.
         """
-        ending = Ending(self.journal.clock)
+        ending = RunEnding(self.journal.clock)
         while self._cleanup:
             ending.take(self._cleanup.pop())
         if self.options.egress != "allow":

@@ -21,7 +21,7 @@ class Figure(NamedTuple):
     bad: bool = False
 
 
-class Summary(NamedTuple):
+class SectionHead(NamedTuple):
     """The head of a section: title, outcome, date and figures."""
 
     title: str
@@ -36,12 +36,12 @@ class Summary(NamedTuple):
     trace: Trace
 
 
-def summarise(section: Section) -> Summary:
+def summarise(section: Section) -> SectionHead:
     """The summary of a section. The section's own outcome goes before that of `RunFinished`."""
     trace = build_trace(section.records)
     started = next((r.event for r in section.records if isinstance(r.event, RunStarted)), RunStarted())
     finished = next((r.event for r in reversed(section.records) if isinstance(r.event, RunFinished)), None)
-    return Summary(
+    return SectionHead(
         title=section.title,
         outcome=section.outcome or (finished.outcome if finished else ""),
         reason=finished.reason if finished else "",

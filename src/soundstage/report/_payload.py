@@ -45,8 +45,8 @@ def script_json(value: Any) -> str:
     return text
 
 
-class Row(NamedTuple):
-    """One event on the page. Names and order are those of `Row` in data.js."""
+class EventRow(NamedTuple):
+    """One event on the page. Names and order are those of `EventRow` in data.js."""
 
     position: int
     time: float
@@ -63,26 +63,26 @@ class Row(NamedTuple):
     raw: Raw
 
 
-class Rows(NamedTuple):
+class EventRows(NamedTuple):
     """All events of a section."""
 
     sources: list[str]
     types: list[str]
     pieces: list[str]
-    rows: list[Row]
+    rows: list[EventRow]
 
 
-def rows_of(trace: Trace, ends: Mapping[int, int]) -> Rows:
+def rows_of(trace: Trace, ends: Mapping[int, int]) -> EventRows:
     """The events of a journal, ready to be embedded.
 
     Args:
         trace: the trace over the journal.
         ends: position of an event that takes time -> position of the event that ends it.
     """
-    sources, types, pieces, history = Numbering(), Numbering(), Numbering(), History()
+    sources, types, pieces, history = TextTable(), TextTable(), TextTable(), MessageTree()
     failed = {failure.position for failure in trace.failures}
     failed |= {record.position for record in trace.records if isinstance(record.event, EgressTried)}
-    rows: list[Row] = []
+    rows: list[EventRow] = []
     for record in trace.records:
         event = record.event
         raw: Raw = record_text(record)
@@ -93,7 +93,7 @@ def rows_of(trace: Trace, ends: Mapping[int, int]) -> Rows:
             earlier = history.earlier(event.request, messages)
             raw = _split(record, messages, tools)
         rows.append(
-            Row(
+            EventRow(
                 position=record.position,
                 time=record.time,
                 source=sources.number(record.source),
@@ -106,7 +106,7 @@ def rows_of(trace: Trace, ends: Mapping[int, int]) -> Rows:
                 raw=raw,
             )
         )
-    return Rows(sources.names, types.names, pieces.names, rows)
+    return EventRows(sources.names, types.names, pieces.names, rows)
 
 
 def record_text(record: Record) -> str:
@@ -121,7 +121,7 @@ def type_name(record: Record) -> str:
     return event.event_type if isinstance(event, UnknownEvent) else type(event).__name__
 
 
-class Numbering:
+class TextTable:
     """Gives each text a number, in the order in which they come."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class Numbering:
         return self._numbers.setdefault(name, len(self._numbers))
 
 
-class History:
+class MessageTree:
     """The histories of all conversations: a tree of messages, one path for every request."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ NARROWEST: Final = 40  # what `Trace.format` needs at least
 IN_A_FILE: Final = 120  # columns where there is no terminal
 
 
-class _Look(NamedTuple):
+class _TextStyle(NamedTuple):
     """Width and colour of a text."""
 
     width: int
@@ -101,17 +101,17 @@ def _lost(events: Sequence[UnknownEvent]) -> str:
     )
 
 
-def _look(width: int | None, colour: bool | None) -> _Look:  # noqa: FBT001
+def _look(width: int | None, colour: bool | None) -> _TextStyle:  # noqa: FBT001
     if width is not None and colour is not None:
-        return _Look(width, colour)
+        return _TextStyle(width, colour)
     found = _look_of(_console())
-    return _Look(found.width if width is None else width, found.colour if colour is None else colour)
+    return _TextStyle(found.width if width is None else width, found.colour if colour is None else colour)
 
 
-def _look_of(console: Console) -> _Look:
+def _look_of(console: Console) -> _TextStyle:
     if not console.is_terminal:
-        return _Look(IN_A_FILE, colour=False)
-    return _Look(console.width, colour=not console.no_color and console.color_system is not None)
+        return _TextStyle(IN_A_FILE, colour=False)
+    return _TextStyle(console.width, colour=not console.no_color and console.color_system is not None)
 
 
 def _console() -> Console:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from soundstage.errors import Problem, ScriptError, ScriptLoadError
+from soundstage.errors import ScriptError, ScriptLoadError, ScriptProblem
 from soundstage.scripts._source import SourceNode, SourceReport, read_source
 from soundstage.scripts._words import in_one_line, in_words
 
@@ -64,7 +64,7 @@ def right_version(node: SourceNode, report: SourceReport) -> bool:
     return False
 
 
-def sorted_problems(report: SourceReport) -> tuple[Problem, ...]:
+def sorted_problems(report: SourceReport) -> tuple[ScriptProblem, ...]:
     """The problems, by their lines."""
     return tuple(sorted(report.problems, key=lambda problem: problem.line))
 
@@ -141,4 +141,4 @@ def _line_in(path: Path | str, error: BaseException) -> int:
 
 
 def _refused(source: str, line: int, message: str) -> ScriptLoadError:
-    return ScriptLoadError([Problem(source, line, "", message)])
+    return ScriptLoadError([ScriptProblem(source, line, "", message)])

@@ -96,7 +96,7 @@ class _Literal(NamedTuple):
 _Texts = Mapping[str, tuple[_Literal, ...]]
 
 
-class _Read(NamedTuple):
+class _ReadConditions(NamedTuple):
     """A rule, its conditions by name, and the texts of those that are nothing but text."""
 
     rule: Rule
@@ -104,10 +104,10 @@ class _Read(NamedTuple):
     texts: _Texts
 
 
-def _read(rule: Rule) -> _Read:
+def _read(rule: Rule) -> _ReadConditions:
     conditions = _flat(rule)
     read = ((name, _literals(condition)) for name, condition in conditions.items())
-    return _Read(rule, conditions, {name: texts for name, texts in read if texts})
+    return _ReadConditions(rule, conditions, {name: texts for name, texts in read if texts})
 
 
 def _flat(rule: Rule) -> Mapping[str, Matcher]:
@@ -153,7 +153,7 @@ def _within(part: _Literal, whole: _Literal) -> bool:
     return part.text in whole.text
 
 
-def _apart(mine: _Read, its: _Read) -> bool:
+def _apart(mine: _ReadConditions, its: _ReadConditions) -> bool:
     """Whether another condition says that the two are for different requests."""
     return any(
         _differ(mine.conditions[name], its.conditions[name])

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from soundstage.errors import Problem
+from soundstage.errors import ScriptProblem
 
 LONGEST: Final = 8_000_000  # characters
 DEEPEST: Final = 100  # levels
@@ -56,11 +56,11 @@ class SourceReport:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.problems: list[Problem] = []
+        self.problems: list[ScriptProblem] = []
 
     def add(self, line: int, key: str, message: str) -> None:
         """One more problem."""
-        self.problems.append(Problem(self.source, line, key, message))
+        self.problems.append(ScriptProblem(self.source, line, key, message))
 
 
 def wrap_source(value: Any) -> SourceNode:

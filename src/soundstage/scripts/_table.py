@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from soundstage.errors import Problem, ScriptError, ScriptLoadError, WrongTypeError
+from soundstage.errors import ScriptError, ScriptLoadError, ScriptProblem, WrongTypeError
 from soundstage.scripts._index import Facts, Kinds, RuleIndex
 from soundstage.scripts._lint import PAIRWISE, Shadowed, shadowed
 from soundstage.scripts._overlap import overlapping
@@ -86,7 +86,7 @@ class RuleTable(list[Rule]):
         """The rules that can never fire, because another one always comes first."""
         return shadowed(self.ordered())
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[ScriptProblem]:
         """List the faults of a script that can be used all the same.
 
         Rules that can never fire; and, as warnings, rules whose text is a part of another's, like `go` of `good bye`.
@@ -111,10 +111,10 @@ class RuleTable(list[Rule]):
             raise ScriptLoadError(found)
 
 
-def _problem(rule: Rule, message: str, *, warning: bool = False) -> Problem:
+def _problem(rule: Rule, message: str, *, warning: bool = False) -> ScriptProblem:
     file, _, line = rule.where.rpartition(":")
     place = (file, int(line)) if line.isdigit() else ("script", 0)
-    return Problem(*place, "", message, warning)
+    return ScriptProblem(*place, "", message, warning)
 
 
 class Serving:

@@ -10,7 +10,7 @@ from soundstage.journal import PhaseChanged
 from soundstage.match import Matcher
 from soundstage.trace._finding import Finding, asserting
 from soundstage.trace._names import listed, name_condition, need_one_conversation, need_records
-from soundstage.trace._sequences import Lists, Order, comparison
+from soundstage.trace._sequences import ComparedLists, Order, comparison
 from soundstage.trace._trace import Trace
 from soundstage.trace._types import shown
 
@@ -41,7 +41,7 @@ def check_agent_sequence(trace: Trace, *agents: Any, order: Order = "exact") -> 
     pairs = zip(names, wanted, strict=True)
     unknown = (name for name, condition in pairs if not any(map(condition.matches, trace.agents)))
     return comparison(order)(
-        Lists(
+        ComparedLists(
             what="agent",
             expected=[condition.describe() for condition in wanted],
             seen=[repr(run.agent) for run in trace.runs],
@@ -136,7 +136,7 @@ def _compare_phases(phases: tuple[Any, ...], seen: _Phases, compare: Callable[..
     pairs = zip(phases, wanted, strict=True)
     unknown = next((phase for phase, condition in pairs if not any(map(condition.matches, names))), None)
     return compare(
-        Lists(
+        ComparedLists(
             what="phase",
             expected=[condition.describe() for condition in wanted],
             seen=[repr(name) for name in names],

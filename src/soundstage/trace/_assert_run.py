@@ -17,7 +17,7 @@ _SHOWN = 10  # events listed in a message
 _silences: Final[list[str]] = []  # runs in which there was no request, and a test has said so
 
 
-class _Said(NamedTuple):
+class _FinalText(NamedTuple):
     position: int
     text: str
 
@@ -59,7 +59,7 @@ def check_text(trace: Trace, condition: Any, agent: Any = None) -> Finding:
     )
 
 
-def _unsaid(message: str, wanted: Matcher, near: _Said | None, seen: str) -> Finding:
+def _unsaid(message: str, wanted: Matcher, near: _FinalText | None, seen: str) -> Finding:
     return Finding(
         passed=False,
         message=message,
@@ -69,19 +69,19 @@ def _unsaid(message: str, wanted: Matcher, near: _Said | None, seen: str) -> Fin
     )
 
 
-def _said(trace: Trace, by: Matcher | None) -> Iterator[_Said]:
+def _said(trace: Trace, by: Matcher | None) -> Iterator[_FinalText]:
     for run in trace.runs:
         if run.text and (by is None or by.matches(run.agent)):
             last = next((step for step in reversed(run.steps) if step.text), run.steps[-1])
-            yield _Said(last.position, run.text)
+            yield _FinalText(last.position, run.text)
     for line in trace.messages:
         if line.direction == "out" and (by is None or by.matches(line.sender)):
-            yield _Said(line.position, line.text)
+            yield _FinalText(line.position, line.text)
 
 
-def _nearest(wanted: Matcher, said: list[_Said]) -> _Said | None:
+def _nearest(wanted: Matcher, said: list[_FinalText]) -> _FinalText | None:
     """The line most like the wanted text; the last line when the condition is no plain text."""
-    lines = [_Said(one.position, line) for one in said for line in one.text.splitlines() if line.strip()]
+    lines = [_FinalText(one.position, line) for one in said for line in one.text.splitlines() if line.strip()]
     text = getattr(wanted, "text", None)
     if not isinstance(text, str):
         return lines[-1] if lines else None

@@ -10,7 +10,7 @@ from soundstage.match import Matcher, Predicate, matcher, preview, same_text
 from soundstage.trace._finding import Finding, asserting
 from soundstage.trace._format import arguments_of
 from soundstage.trace._names import agent_condition, listed, name_condition, need_records
-from soundstage.trace._sequences import Lists, Order, comparison
+from soundstage.trace._sequences import ComparedLists, Order, comparison
 from soundstage.trace._trace import Trace
 from soundstage.trace._types import ToolUse
 
@@ -36,7 +36,7 @@ class _Arguments(Matcher):
         return ", ".join(f"{name}={condition.describe()}" for name, condition in self.fields.items())
 
 
-class _Wanted(NamedTuple):
+class _WantedCall(NamedTuple):
     """A call that is expected."""
 
     name: Matcher
@@ -56,16 +56,16 @@ class _Wanted(NamedTuple):
         return None if reason is None else f"{use.name}: {reason}"
 
 
-def _wanted(item: Any) -> _Wanted:
+def _wanted(item: Any) -> _WantedCall:
     if not isinstance(item, tuple):
-        return _Wanted(name_condition(item, "the tool"), None)
+        return _WantedCall(name_condition(item, "the tool"), None)
     if len(item) != 2:
         raise ScriptError(
             "an expected tool call is a name, or a name and conditions on its arguments",
             seen=preview(item),
             hint="write ('Read', {'path': 'a.py'})",
         )
-    return _Wanted(name_condition(item[0], "the tool"), _arguments(item[1]))
+    return _WantedCall(name_condition(item[0], "the tool"), _arguments(item[1]))
 
 
 def _arguments(spec: Any) -> Matcher:
@@ -125,7 +125,7 @@ def check_tool_calls(trace: Trace, *tools: Any, agent: Any = None, order: Order 
     compare = comparison(order)
     wanted = [_wanted(item) for item in tools]
     uses = _uses(trace, agent)
-    lists = Lists(
+    lists = ComparedLists(
         what="tool call",
         expected=[item.describe() for item in wanted],
         seen=[_called(use) for use in uses],
@@ -145,7 +145,7 @@ def _agent_first(trace: Trace, tools: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
     return (first, tools[1:]) if named else (None, tools)
 
 
-def _hint(trace: Trace, tools: tuple[Any, ...], wanted: list[_Wanted], agent: Any) -> str:
+def _hint(trace: Trace, tools: tuple[Any, ...], wanted: list[_WantedCall], agent: Any) -> str:
     """Help with a name that no tool has; the first one may also be that of an agent."""
     known = (*_known_tools(trace), *(trace.agents if agent is None else ()))
     names = [item[0] if isinstance(item, tuple) else item for item in tools]

@@ -11,14 +11,14 @@ from soundstage.messages import Message
 from soundstage.trace._finding import Finding
 from soundstage.trace._format import excerpt
 from soundstage.trace._names import name_condition, need_one_conversation
-from soundstage.trace._sequences import Lists, Order, comparison
+from soundstage.trace._sequences import ComparedLists, Order, comparison
 from soundstage.trace._trace import Trace
 from soundstage.trace._types import MessageLine
 
 _WORLD_SIDES = {"in": "user", "out": "app"}
 
 
-class _Said(NamedTuple):
+class _TranscriptLine(NamedTuple):
     """A turn: who, what, and where in the journal if that is known."""
 
     speaker: str
@@ -29,7 +29,7 @@ class _Said(NamedTuple):
         return f"{self.speaker}: {preview(self.text)}"
 
 
-class _Wanted(NamedTuple):
+class _WantedLine(NamedTuple):
     """A turn that is expected."""
 
     speaker: Matcher
@@ -40,7 +40,7 @@ class _Wanted(NamedTuple):
             return self.text.describe()
         return f"{self.speaker.describe().strip(chr(39))}: {self.text.describe()}"
 
-    def explain(self, said: _Said) -> str | None:
+    def explain(self, said: _TranscriptLine) -> str | None:
         reason = self.speaker.explain(said.speaker)
         return f"the speaker: {reason}" if reason is not None else self.text.explain(said.text)
 
@@ -73,7 +73,7 @@ def check_transcript(turns: Iterable[Any] | Trace, *expected: Any, order: Order 
     ]
     unknown = next((name for name, speaker in named if not any(map(speaker.matches, speakers))), None)
     return compare(
-        Lists(
+        ComparedLists(
             what="turn",
             expected=[one.describe() for one in wanted],
             seen=[turn.describe() for turn in said],
@@ -84,25 +84,25 @@ def check_transcript(turns: Iterable[Any] | Trace, *expected: Any, order: Order 
     )
 
 
-def _wanted(item: Any) -> _Wanted:
+def _wanted(item: Any) -> _WantedLine:
     if not isinstance(item, tuple):
-        return _Wanted(Anything(), matcher(item))
+        return _WantedLine(Anything(), matcher(item))
     if len(item) != 2:
         raise ScriptError(
             "an expected turn is a text, or a speaker and a text",
             seen=preview(item),
             hint="write ('user', 'hello')",
         )
-    return _Wanted(name_condition(item[0], "the speaker"), matcher(item[1]))
+    return _WantedLine(name_condition(item[0], "the speaker"), matcher(item[1]))
 
 
-def _turn(item: Any) -> _Said:
+def _turn(item: Any) -> _TranscriptLine:
     if isinstance(item, MessageLine):
-        return _Said(item.sender or _WORLD_SIDES[item.direction], item.text, item.position)
+        return _TranscriptLine(item.sender or _WORLD_SIDES[item.direction], item.text, item.position)
     if isinstance(item, Message):
         return _of_message(item)
     if isinstance(item, tuple) and len(item) == 2 and all(isinstance(part, str) for part in item):
-        return _Said(*item)
+        return _TranscriptLine(*item)
     speaker = getattr(item, "role", None) or getattr(item, "sender", None)
     text = getattr(item, "text", None)
     if speaker is None or not isinstance(text, str):
@@ -111,10 +111,10 @@ def _turn(item: Any) -> _Said:
             expected="a pair of speaker and text, or something with `text` and `role` or `sender`",
             seen=preview(item),
         )
-    return _Said(str(speaker), text)
+    return _TranscriptLine(str(speaker), text)
 
 
-def _of_trace(trace: Trace) -> list[_Said]:
+def _of_trace(trace: Trace) -> list[_TranscriptLine]:
     """The longest that the model was told: the messages of the last request, and the reply."""
     need_one_conversation(trace, "transcripts")
     steps = trace.main_steps
@@ -125,8 +125,8 @@ def _of_trace(trace: Trace) -> list[_Said]:
     return told if last.response is None else [*told, _of_message(last.response.message(), last.answered_at)]
 
 
-def _of_message(message: Message, position: int | None = None) -> _Said:
-    return _Said(message.role, message.text or message.everything, position)
+def _of_message(message: Message, position: int | None = None) -> _TranscriptLine:
+    return _TranscriptLine(message.role, message.text or message.everything, position)
 
 
 def assert_transcript(turns: Iterable[Any] | Trace, *expected: Any, order: Order = "exact") -> None:

@@ -30,8 +30,8 @@ from soundstage.journal import (
     ToolReturned,
 )
 from soundstage.messages import StartChunk
-from soundstage.trace._tools import ToolJoin
-from soundstage.trace._turns import StepDraft, Turns
+from soundstage.trace._tools import ToolUseCollector
+from soundstage.trace._turns import StepDraft, TurnGrouping
 from soundstage.trace._types import Failure, MessageLine, Step, ToolUse, Wrong, shown
 
 _SIGNALLED: Final = 128  # exit codes from here on say that a signal ended the program
@@ -55,12 +55,12 @@ def _frozen(draft: StepDraft, frozen: dict[int, ToolUse]) -> Step:
     )
 
 
-class Builder:
+class TraceBuilder:
     """Takes records in order; `fields` gives what a `Trace` is made of."""
 
     def __init__(self) -> None:
-        self._join = ToolJoin()
-        self._turns = Turns()
+        self._join = ToolUseCollector()
+        self._turns = TurnGrouping()
         self._steps: dict[int, StepDraft] = {}  # by position of the request
         self._agents: dict[str, int] = {}  # where each was seen first
         self._messages: list[MessageLine] = []
@@ -187,28 +187,28 @@ class Builder:
         )
 
 
-_HANDLERS: Final[dict[type[msgspec.Struct], Callable[[Builder, Record, Any], None]]] = {
-    ModelRequested: Builder.requested,
-    ModelChunked: Builder.chunked,
-    ModelResponded: Builder.responded,
-    ModelFailed: Builder.failed,
-    ToolCalled: Builder.tool_called,
-    ToolReturned: Builder.tool_returned,
-    AgentStarted: Builder.agent_started,
-    AgentFinished: Builder.agent_finished,
-    MessageReceived: Builder.message,
-    MessageSent: Builder.message,
-    DaemonChanged: Builder.daemon,
-    RequestRefused: Builder.refused,
-    ProcessExited: Builder.exited,
-    RunFinished: Builder.run_finished,
+_HANDLERS: Final[dict[type[msgspec.Struct], Callable[[TraceBuilder, Record, Any], None]]] = {
+    ModelRequested: TraceBuilder.requested,
+    ModelChunked: TraceBuilder.chunked,
+    ModelResponded: TraceBuilder.responded,
+    ModelFailed: TraceBuilder.failed,
+    ToolCalled: TraceBuilder.tool_called,
+    ToolReturned: TraceBuilder.tool_returned,
+    AgentStarted: TraceBuilder.agent_started,
+    AgentFinished: TraceBuilder.agent_finished,
+    MessageReceived: TraceBuilder.message,
+    MessageSent: TraceBuilder.message,
+    DaemonChanged: TraceBuilder.daemon,
+    RequestRefused: TraceBuilder.refused,
+    ProcessExited: TraceBuilder.exited,
+    RunFinished: TraceBuilder.run_finished,
 }
 
 
 def fields_of(records: Iterable[Record]) -> dict[str, Any]:
     """The fields of the trace of `records`."""
     kept = tuple(records)
-    builder = Builder()
+    builder = TraceBuilder()
     for record in kept:
         builder.add(record)
     return builder.fields(kept)

@@ -16,7 +16,7 @@ _COMMON: Final = 30  # characters shown before the place where two texts part
 _SHOWN: Final = 160  # characters of a value
 
 
-class Row(NamedTuple):
+class AlignedPair(NamedTuple):
     """One row of two aligned lists: an index into each, `None` where there is no partner."""
 
     expected: int | None
@@ -24,7 +24,7 @@ class Row(NamedTuple):
     same: bool
 
 
-def align(expected: int, seen: int, same: Callable[[int, int], bool]) -> list[Row]:
+def align(expected: int, seen: int, same: Callable[[int, int], bool]) -> list[AlignedPair]:
     """Align two lists so that as many places as possible agree.
 
     Args:
@@ -35,23 +35,23 @@ def align(expected: int, seen: int, same: Callable[[int, int], bool]) -> list[Ro
     start = 0
     while start < min(expected, seen) and same(start, start):
         start += 1
-    rows = [Row(place, place, same=True) for place in range(start)]
+    rows = [AlignedPair(place, place, same=True) for place in range(start)]
     anchors = _anchors(start, expected, seen, same)
     left, right = start, start
     for anchor in [*anchors, (expected, seen)]:
         rows += _apart(left, anchor[0], right, anchor[1])
         if anchor != (expected, seen):
-            rows.append(Row(*anchor, same=True))
+            rows.append(AlignedPair(*anchor, same=True))
         left, right = anchor[0] + 1, anchor[1] + 1
     return rows
 
 
-def _apart(left: int, left_end: int, right: int, right_end: int) -> list[Row]:
+def _apart(left: int, left_end: int, right: int, right_end: int) -> list[AlignedPair]:
     """Rows of two stretches that have nothing in common: partners first, then what is left over."""
     both = min(left_end - left, right_end - right)
-    rows = [Row(left + step, right + step, same=False) for step in range(both)]
-    rows += [Row(place, None, same=False) for place in range(left + both, left_end)]
-    return rows + [Row(None, place, same=False) for place in range(right + both, right_end)]
+    rows = [AlignedPair(left + step, right + step, same=False) for step in range(both)]
+    rows += [AlignedPair(place, None, same=False) for place in range(left + both, left_end)]
+    return rows + [AlignedPair(None, place, same=False) for place in range(right + both, right_end)]
 
 
 def _anchors(start: int, expected: int, seen: int, same: Callable[[int, int], bool]) -> list[tuple[int, int]]:
@@ -79,7 +79,7 @@ def _anchors(start: int, expected: int, seen: int, same: Callable[[int, int], bo
 
 
 def side_by_side(
-    expected: Sequence[str], seen: Sequence[str], rows: Sequence[Row], *, more_is_fine: bool = False
+    expected: Sequence[str], seen: Sequence[str], rows: Sequence[AlignedPair], *, more_is_fine: bool = False
 ) -> str:
     """Two aligned columns around the first difference.
 
@@ -100,7 +100,7 @@ def side_by_side(
     return "\n".join(found)
 
 
-def _sign(row: Row, *, more_is_fine: bool) -> str:
+def _sign(row: AlignedPair, *, more_is_fine: bool) -> str:
     if row.same:
         return "="
     if row.expected is None:
@@ -108,7 +108,7 @@ def _sign(row: Row, *, more_is_fine: bool) -> str:
     return "-" if row.seen is None else "!"
 
 
-def _cells(row: Row, expected: Sequence[str], seen: Sequence[str]) -> tuple[str, str]:
+def _cells(row: AlignedPair, expected: Sequence[str], seen: Sequence[str]) -> tuple[str, str]:
     left = "" if row.expected is None else expected[row.expected]
     right = "" if row.seen is None else seen[row.seen]
     return _cut(left), _cut(right)

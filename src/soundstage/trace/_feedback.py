@@ -22,7 +22,7 @@ from soundstage.trace._trace import Trace
 from soundstage.trace._types import Step, shown
 
 
-class _Saying(NamedTuple):
+class _Utterance(NamedTuple):
     """A saying of somebody, at a position: as it is shown, and the texts in it."""
 
     position: int
@@ -81,7 +81,12 @@ def check_feedback_propagated(trace: Trace, sender: Any, receiver: Any, keyword:
 
 
 def _missed(
-    trace: Trace, acting: Matcher, mentions: list[_Saying], names: tuple[str, str], word: str, expected: str
+    trace: Trace,
+    acting: Matcher,
+    mentions: list[_Utterance],
+    names: tuple[str, str],
+    word: str,
+    expected: str,
 ) -> Finding:
     """The receiver was not asked at all after a mention, or without the sender's words."""
     source, target = names
@@ -118,10 +123,10 @@ def _missed(
 
 def _reached(trace: Trace, speaking: Matcher, acting: Matcher, word: str) -> Step | None:
     """The first request that brings the words to the receiver."""
-    knowing = {step.whole: _Knowing(word) for step in trace.main_steps}
-    happened: list[Step | _Saying] = [*trace.main_steps, *_sayings(trace)]
+    knowing = {step.whole: _InformedAgents(word) for step in trace.main_steps}
+    happened: list[Step | _Utterance] = [*trace.main_steps, *_sayings(trace)]
     for what in sorted(happened, key=lambda one: one.position):
-        if isinstance(what, _Saying):
+        if isinstance(what, _Utterance):
             for place in [what.conversation] if what.conversation in knowing else knowing:
                 knowing[place].hear(what, speaks=bool(what.agent) and speaking.matches(what.agent))
         elif knowing[what.whole].learns(what) and acting.matches(what.agent):
@@ -129,7 +134,7 @@ def _reached(trace: Trace, speaking: Matcher, acting: Matcher, word: str) -> Ste
     return None
 
 
-class _Knowing:
+class _InformedAgents:
     """The agents of one conversation that know the feedback, and texts with the keyword from elsewhere."""
 
     def __init__(self, word: str) -> None:
@@ -138,7 +143,7 @@ class _Knowing:
         self._elsewhere: set[str] = set()  # texts with the keyword
         self._said: list[str] = []  # by those who know of it
 
-    def hear(self, saying: _Saying, *, speaks: bool) -> None:
+    def hear(self, saying: _Utterance, *, speaks: bool) -> None:
         """Somebody says something."""
         words = [text for text in map(str.casefold, saying.words) if self._word in text]
         if words and speaks:
@@ -169,24 +174,24 @@ def _without(text: str, parts: list[str]) -> str:
     return text
 
 
-def _sayings(trace: Trace) -> list[_Saying]:
+def _sayings(trace: Trace) -> list[_Utterance]:
     """All that was said, in order: replies and arguments of tools, messages of the app to worlds and to the app."""
     found = []
     whole = {step.conversation: step.whole for step in trace.main_steps}
     for step in trace.main_steps:
         if step.text:
             place = step.answered_at or step.position
-            found.append(_Saying(place, step.agent, step.whole, step.text, (step.text,)))
+            found.append(_Utterance(place, step.agent, step.whole, step.text, (step.text,)))
     for use in trace.tools:
         text = f"{use.name}({arguments_of(use)})"
         words = (text, use.raw, *_texts(use.arguments))
         conversation = whole.get(use.conversation, use.conversation)
-        found.append(_Saying(use.asked_at, use.agent, conversation, text, tuple(filter(None, words))))
+        found.append(_Utterance(use.asked_at, use.agent, conversation, text, tuple(filter(None, words))))
     where = {step.agent: step.whole for step in reversed(trace.main_steps)}
     for line in trace.messages:
         conversation = whole.get(line.channel) or where.get(line.sender, line.channel)
         sender = line.sender if line.direction == "out" and line.sender in where else ""
-        found.append(_Saying(line.position, sender, conversation, line.text, (line.text,)))
+        found.append(_Utterance(line.position, sender, conversation, line.text, (line.text,)))
     return sorted(found, key=lambda one: one.position)
 
 

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 
 from soundstage.journal import Routed
-from soundstage.trace._routes import Route, routes_of
+from soundstage.trace._routes import PlacedRoute, routes_of
 from soundstage.trace._types import AgentRun, HandOver, TraceFields, shown
 
 
@@ -42,9 +42,9 @@ def _routes_in_force(trace: TraceFields) -> dict[int, Routed]:
     """By position of a run: the latest decision of a router in its conversation."""
     latest: dict[str, Routed] = {}
     found: dict[int, Routed] = {}
-    happened: list[Route | AgentRun] = [*routes_of(trace), *trace.runs]
+    happened: list[PlacedRoute | AgentRun] = [*routes_of(trace), *trace.runs]
     for what in sorted(happened, key=lambda one: one.position):
-        if isinstance(what, Route):
+        if isinstance(what, PlacedRoute):
             latest[what.event.conversation] = what.event
         elif what.conversation in latest:
             found[what.position] = latest[what.conversation]

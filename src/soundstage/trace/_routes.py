@@ -18,22 +18,24 @@ _NAMING: Final = ("agents", "agent", "next_agent", "next")
 _ENDS: Final = frozenset({"end", "__end__", "finish"})
 
 
-class Route(NamedTuple):
+class PlacedRoute(NamedTuple):
     """A decision, and where in the journal it is."""
 
     position: int
     event: Routed
 
 
-def routes_of(trace: TraceFields) -> tuple[Route, ...]:
+def routes_of(trace: TraceFields) -> tuple[PlacedRoute, ...]:
     """The decisions in the order of the journal."""
-    announced = [Route(one.position, one.event) for one in trace.records if isinstance(one.event, Routed)]
+    announced = [
+        PlacedRoute(one.position, one.event) for one in trace.records if isinstance(one.event, Routed)
+    ]
     told = {route.event.conversation for route in announced}
     read = [route for route in _read(trace) if route.event.conversation not in told]
     return tuple(sorted([*announced, *read], key=lambda route: route.position))
 
 
-def _read(trace: TraceFields) -> Iterator[Route]:
+def _read(trace: TraceFields) -> Iterator[PlacedRoute]:
     known = {name.casefold() for name in trace.agents}
     rounds: Counter[str] = Counter()
     for step in trace.steps:
@@ -50,7 +52,7 @@ def _read(trace: TraceFields) -> Iterator[Route]:
             left=step.phase,
             iteration=rounds[step.conversation],
         )
-        yield Route(step.answered_at or step.position, event)
+        yield PlacedRoute(step.answered_at or step.position, event)
 
 
 def _decision(step: Step, known: set[str]) -> tuple[tuple[str, ...], dict[str, Any]] | None:

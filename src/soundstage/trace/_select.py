@@ -58,7 +58,7 @@ def _named(event: Any) -> _Owner:
     return _NOBODY
 
 
-class _Choice:
+class _OwnerChoice:
     """The chosen owners."""
 
     def __init__(self, agent: Matcher | None, conversation: str | None) -> None:
@@ -73,7 +73,7 @@ class _Choice:
 
 def select(trace: TraceFields, agent: Any, conversation: str | None) -> dict[str, Any]:
     """The fields of the trace of what belongs to `agent` and `conversation`; see `Trace.only`."""
-    choice = _Choice(agent_condition(trace, agent), _known(trace, conversation))
+    choice = _OwnerChoice(agent_condition(trace, agent), _known(trace, conversation))
     if agent is None and conversation is None:
         raise ScriptError("only() without a choice", expected="an agent, a conversation, or both")
     records = _records(trace, choice)
@@ -101,7 +101,7 @@ def _known(trace: TraceFields, conversation: str | None) -> str | None:
     )
 
 
-def _records(trace: TraceFields, choice: _Choice) -> tuple[Record, ...]:
+def _records(trace: TraceFields, choice: _OwnerChoice) -> tuple[Record, ...]:
     owners: dict[int, _Owner] = {}
     fitting: set[int] = set()
     causes: set[int] = set()

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from soundstage.errors import ScriptError
-from soundstage.trace._diff import Row, align, side_by_side
+from soundstage.trace._diff import AlignedPair, align, side_by_side
 from soundstage.trace._finding import Finding
 
 Order = Literal["exact", "in_order", "any_order"]
 
 
-class Lists(NamedTuple):
+class ComparedLists(NamedTuple):
     """Two sequences in words: the expected conditions and what happened.
 
     Args:
@@ -33,7 +33,7 @@ class Lists(NamedTuple):
         return self.explain(expected, seen) is None
 
 
-def exact(lists: Lists, *, hint: str = "") -> Finding:
+def exact(lists: ComparedLists, *, hint: str = "") -> Finding:
     """The things that happened are the expected ones, in this order and no others."""
     count = len(lists.expected)
     if count == len(lists.seen) and all(lists.same(place, place) for place in range(count)):
@@ -44,7 +44,7 @@ def exact(lists: Lists, *, hint: str = "") -> Finding:
     return _failed(lists, rows, message, _position(lists, rows, first), hint)
 
 
-def _misplaced(lists: Lists, rows: list[Row], row: Row) -> str:
+def _misplaced(lists: ComparedLists, rows: list[AlignedPair], row: AlignedPair) -> str:
     """Say what is wrong in one row, if it is only in another place; else nothing."""
     expected = [one.expected for one in rows if one.expected is not None and not one.same]
     seen = [one.seen for one in rows if one.seen is not None and not one.same]
@@ -64,7 +64,7 @@ def _nth(place: int) -> str:
     return names[place] if place < len(names) else f"as number {place + 1}"
 
 
-def in_order(lists: Lists, *, hint: str = "") -> Finding:
+def in_order(lists: ComparedLists, *, hint: str = "") -> Finding:
     """The expected things happened in this order; others may come between."""
     place = 0
     pairs: list[int] = []
@@ -78,10 +78,10 @@ def in_order(lists: Lists, *, hint: str = "") -> Finding:
     return _held(lists, "in the expected order")
 
 
-def _not_in_order(lists: Lists, number: int, pairs: list[int], hint: str) -> Finding:
+def _not_in_order(lists: ComparedLists, number: int, pairs: list[int], hint: str) -> Finding:
     after = pairs[-1] if pairs else -1
     rows = [
-        Row(pairs.index(place) if place in pairs else None, place, place in pairs)
+        AlignedPair(pairs.index(place) if place in pairs else None, place, place in pairs)
         for place in range(after + 1)
     ]
     rest = align(
@@ -92,7 +92,7 @@ def _not_in_order(lists: Lists, number: int, pairs: list[int], hint: str) -> Fin
     for row in rest:
         left = None if row.expected is None else number + row.expected
         right = None if row.seen is None else after + 1 + row.seen
-        rows.append(Row(left, right, row.same))
+        rows.append(AlignedPair(left, right, row.same))
     where = f" after {lists.seen[after]}" if pairs else ""
     early = [place for place in range(after + 1) if place not in pairs and lists.same(number, place)]
     message = f"{lists.what} {lists.expected[number]} is missing{where}"
@@ -103,21 +103,21 @@ def _not_in_order(lists: Lists, number: int, pairs: list[int], hint: str) -> Fin
     return _failed(lists, rows, message, at, hint, more_is_fine=True)
 
 
-def any_order(lists: Lists, *, hint: str = "") -> Finding:
+def any_order(lists: ComparedLists, *, hint: str = "") -> Finding:
     """Each expected thing happened, each another one; in any order, and others may have happened too."""
     partner = _partners(lists)
     taken = {expected: seen for seen, expected in partner.items()}
     missing = [number for number in range(len(lists.expected)) if number not in taken]
     if not missing:
         return _held(lists, "all there")
-    rows = [Row(number, taken[number], same=True) for number in sorted(taken)]
-    rows = [Row(number, None, same=False) for number in missing] + rows
-    rows += [Row(None, place, same=False) for place in range(len(lists.seen)) if place not in partner]
+    rows = [AlignedPair(number, taken[number], same=True) for number in sorted(taken)]
+    rows = [AlignedPair(number, None, same=False) for number in missing] + rows
+    rows += [AlignedPair(None, place, same=False) for place in range(len(lists.seen)) if place not in partner]
     message = f"{lists.what} {lists.expected[missing[0]]} is missing"
     return _failed(lists, rows, message, None, hint, more_is_fine=True)
 
 
-def _partners(lists: Lists) -> dict[int, int]:
+def _partners(lists: ComparedLists) -> dict[int, int]:
     """A largest matching: what was seen -> what was expected, by augmenting paths."""
     partner: dict[int, int] = {}
 
@@ -154,7 +154,7 @@ def comparison(order: Order) -> Callable[..., Finding]:
     return found
 
 
-def _held(lists: Lists, how: str) -> Finding:
+def _held(lists: ComparedLists, how: str) -> Finding:
     return Finding(
         passed=True,
         message=f"{len(lists.expected)} {lists.what}s, {how}",
@@ -164,7 +164,13 @@ def _held(lists: Lists, how: str) -> Finding:
 
 
 def _failed(
-    lists: Lists, rows: list[Row], message: str, at: int | None, hint: str, *, more_is_fine: bool = False
+    lists: ComparedLists,
+    rows: list[AlignedPair],
+    message: str,
+    at: int | None,
+    hint: str,
+    *,
+    more_is_fine: bool = False,
 ) -> Finding:
     return Finding(
         passed=False,
@@ -177,7 +183,7 @@ def _failed(
     )
 
 
-def _sentence(lists: Lists, row: Row) -> str:
+def _sentence(lists: ComparedLists, row: AlignedPair) -> str:
     """One difference as a sentence."""
     if row.expected is None:
         assert row.seen is not None
@@ -187,7 +193,7 @@ def _sentence(lists: Lists, row: Row) -> str:
     return f"{lists.what} {row.seen + 1}: {lists.explain(row.expected, row.seen)}"
 
 
-def _position(lists: Lists, rows: list[Row], row: Row) -> int | None:
+def _position(lists: ComparedLists, rows: list[AlignedPair], row: AlignedPair) -> int | None:
     """The first difference: the seen item, else the last item before the gap."""
     before = [other.seen for other in rows[: rows.index(row) + 1] if other.seen is not None]
     return lists.positions[before[-1]] if before else None

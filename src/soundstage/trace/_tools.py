@@ -27,7 +27,7 @@ from soundstage.messages import ModelRequest, ToolCall, ToolResult
 from soundstage.trace._types import ToolUse, shown
 
 
-class UseDraft:
+class ToolUseDraft:
     """A tool use in the making."""
 
     __slots__ = ("call", "called", "conversation", "facts", "reply")
@@ -63,19 +63,19 @@ class UseDraft:
         )
 
 
-class _Conversation:
+class _ConversationTools:
     """The calls of one conversation."""
 
     __slots__ = ("calls", "newest", "open", "seen_by", "times")
 
     def __init__(self) -> None:
-        self.calls: list[UseDraft] = []
-        self.open: dict[str, list[UseDraft]] = {}  # by call id, without an answer
+        self.calls: list[ToolUseDraft] = []
+        self.open: dict[str, list[ToolUseDraft]] = {}  # by call id, without an answer
         self.times: dict[str, int] = {}  # how often a call id was used
         self.seen_by: dict[str, int] = {}  # agent -> number of calls there were at its last request
-        self.newest: dict[str, list[UseDraft]] = {}  # agent -> the calls of its newest reply
+        self.newest: dict[str, list[ToolUseDraft]] = {}  # agent -> the calls of its newest reply
 
-    def add(self, use: UseDraft) -> None:
+    def add(self, use: ToolUseDraft) -> None:
         self.calls.append(use)
         identity = use.call.id
         self.times[identity] = self.times.get(identity, 0) + 1
@@ -86,21 +86,21 @@ class _Conversation:
         ]
         self.open[identity] = [*alive, use]
 
-    def asked(self, use: UseDraft) -> None:
+    def asked(self, use: ToolUseDraft) -> None:
         """A reply asked for `use`, which is among the calls."""
         newest = self.newest.setdefault(use.agent, [])
         if newest and newest[0].reply != use.reply:
             newest.clear()
         newest.append(use)
 
-    def close(self, use: UseDraft) -> None:
+    def close(self, use: ToolUseDraft) -> None:
         alive = [other for other in self.open.get(use.call.id, ()) if other is not use]
         if alive:
             self.open[use.call.id] = alive
         else:
             self.open.pop(use.call.id, None)
 
-    def waiting(self, result: ToolResult, agent: str) -> UseDraft | None:
+    def waiting(self, result: ToolResult, agent: str) -> ToolUseDraft | None:
         """The open call that a result answers: the agent's own, before anybody else's."""
         if result.call_id not in self.times:
             newest = self.newest.get(agent, ())
@@ -114,40 +114,42 @@ class _Conversation:
         return {use.call.id for use in self.calls[seen:] if not use.answered and self.times[use.call.id] == 1}
 
 
-class ToolJoin:
+class ToolUseCollector:
     """Collects tool uses from the records of a journal, which are given to it in order."""
 
     def __init__(self) -> None:
-        self.uses: list[UseDraft] = []
-        self._conversations: dict[str, _Conversation] = {}
-        self._called: dict[int, UseDraft] = {}  # by position of the `ToolCalled`
-        self._newest: dict[str, UseDraft] = {}  # by call id, in whatever conversation
+        self.uses: list[ToolUseDraft] = []
+        self._conversations: dict[str, _ConversationTools] = {}
+        self._called: dict[int, ToolUseDraft] = {}  # by position of the `ToolCalled`
+        self._newest: dict[str, ToolUseDraft] = {}  # by call id, in whatever conversation
 
-    def _conversation(self, name: str) -> _Conversation:
+    def _conversation(self, name: str) -> _ConversationTools:
         found = self._conversations.get(name)
         if found is None:
-            found = self._conversations[name] = _Conversation()
+            found = self._conversations[name] = _ConversationTools()
         return found
 
-    def _add(self, use: UseDraft) -> None:
+    def _add(self, use: ToolUseDraft) -> None:
         self.uses.append(use)
         self._newest[use.call.id] = use
         self._conversation(use.conversation).add(use)
 
-    def asked(self, record: Record, call: ToolCall, request: ModelRequest, requested_at: int) -> UseDraft:
+    def asked(self, record: Record, call: ToolCall, request: ModelRequest, requested_at: int) -> ToolUseDraft:
         """A reply asks for a tool. A runtime that is quick may have begun before the reply was complete."""
         agent, conversation = shown(request.caller.agent), request.caller.conversation
         early = self._newest.get(call.id)
         if early is not None and _began_early(early, requested_at, conversation):
             self._adopt(early, record, call, agent, conversation)
             return early
-        use = UseDraft(call, agent, conversation, record)
+        use = ToolUseDraft(call, agent, conversation, record)
         use.reply = record.position
         self._add(use)
         self._conversation(conversation).asked(use)
         return use
 
-    def _adopt(self, use: UseDraft, record: Record, call: ToolCall, agent: str, conversation: str) -> None:
+    def _adopt(
+        self, use: ToolUseDraft, record: Record, call: ToolCall, agent: str, conversation: str
+    ) -> None:
         """The reply that asked for `use` is complete; it knows better who asked for what."""
         use.call = call
         use.reply = record.position
@@ -165,13 +167,13 @@ class ToolJoin:
         use = self._asked_before(event)
         if use is None:
             call = ToolCall(id=event.call_id, name=event.name, arguments=event.arguments)
-            use = UseDraft(call, shown(event.agent), event.conversation, record)
+            use = ToolUseDraft(call, shown(event.agent), event.conversation, record)
             self._add(use)
         use.called = record.position
         use.facts["started"] = record.time
         self._called[record.position] = use
 
-    def _asked_before(self, event: ToolCalled) -> UseDraft | None:
+    def _asked_before(self, event: ToolCalled) -> ToolUseDraft | None:
         """The call of a reply that `event` carries out. An event may leave its conversation out."""
         alive = self._conversation(event.conversation).open.get(event.call_id, [])
         fitting = [use for use in alive if use.called is None]
@@ -187,7 +189,7 @@ class ToolJoin:
         if use is not None and not use.answered:
             self._answer(use, event.text, record, is_error=event.is_error)
 
-    def _answer(self, use: UseDraft, text: str, record: Record, *, is_error: bool) -> None:
+    def _answer(self, use: ToolUseDraft, text: str, record: Record, *, is_error: bool) -> None:
         use.answer(text, record, is_error=is_error)
         self._conversation(use.conversation).close(use)
 
@@ -203,7 +205,7 @@ class ToolJoin:
         conversation.seen_by[agent] = len(conversation.calls)
 
 
-def _began_early(use: UseDraft, requested_at: int, conversation: str) -> bool:
+def _began_early(use: ToolUseDraft, requested_at: int, conversation: str) -> bool:
     """Whether `use` is known from an event only, and began while the reply was still coming."""
     began: int = use.facts["asked_at"]
     return use.reply is None and began > requested_at and use.conversation in ("", conversation)

@@ -103,7 +103,7 @@ class RunDraft:
         )
 
 
-class _Work:
+class _AnnouncedTurn:
     """A turn that an `AgentStarted` announced, until the agent says that it is done."""
 
     __slots__ = ("asker", "parent", "run")
@@ -114,7 +114,7 @@ class _Work:
         self.run: RunDraft | None = None
 
 
-class _Conversation:
+class _ConversationTurns:
     """The agents at work in one conversation."""
 
     __slots__ = ("asking", "latest", "made", "open", "parents", "runs", "said", "since")
@@ -123,31 +123,31 @@ class _Conversation:
         self.runs: list[RunDraft] = []
         self.latest: dict[str, RunDraft] = {}  # by agent
         self.parents: dict[str, str] = {}  # by agent
-        self.open: dict[str, list[_Work]] = {}  # by agent, oldest first
+        self.open: dict[str, list[_AnnouncedTurn]] = {}  # by agent, oldest first
         self.made: dict[str, list[RunDraft]] = {}  # by id of a call that nobody has brought the result of
         self.said: dict[tuple[str, str], RunDraft] = {}  # by agent and its reply
         self.asking = ""  # the agent that asked last
         self.since = 0  # position from which on nobody else has asked
 
 
-class Turns:
+class TurnGrouping:
     """Collects runs from the records of a journal, which are given to it in order."""
 
     def __init__(self) -> None:
         self.runs: list[RunDraft] = []
-        self._conversations: dict[str, _Conversation] = {}
-        self._works: dict[int, _Work] = {}  # by position of the `AgentStarted`
+        self._conversations: dict[str, _ConversationTurns] = {}
+        self._works: dict[int, _AnnouncedTurn] = {}  # by position of the `AgentStarted`
         self._replies: dict[int, RunDraft] = {}  # by position of the reply
 
-    def _in(self, conversation: str) -> _Conversation:
+    def _in(self, conversation: str) -> _ConversationTurns:
         found = self._conversations.get(conversation)
         if found is None:
-            found = self._conversations[conversation] = _Conversation()
+            found = self._conversations[conversation] = _ConversationTurns()
         return found
 
     def started(self, record: Record, event: AgentStarted) -> None:
         """An agent says that it begins."""
-        work = _Work(event, self._replies.get(record.cause or 0))
+        work = _AnnouncedTurn(event, self._replies.get(record.cause or 0))
         here, agent = self._in(event.conversation), shown(event.agent)
         self._works[record.position] = work
         here.open.setdefault(agent, []).append(work)
@@ -200,7 +200,7 @@ class Turns:
         if not step.calls:
             here.said[run.agent, run.text] = run
 
-    def _begin(self, here: _Conversation, step: StepDraft, work: _Work | None) -> RunDraft:
+    def _begin(self, here: _ConversationTurns, step: StepDraft, work: _AnnouncedTurn | None) -> RunDraft:
         caller = step.request.caller
         agent = shown(caller.agent)
         parent = caller.parent or (work.parent if work is not None else here.parents.get(agent, ""))
@@ -221,8 +221,8 @@ class Turns:
         return run
 
     def _work(
-        self, here: _Conversation, agent: str, step: StepDraft, brought: list[RunDraft]
-    ) -> _Work | None:
+        self, here: _ConversationTurns, agent: str, step: StepDraft, brought: list[RunDraft]
+    ) -> _AnnouncedTurn | None:
         """The announced work that a request is part of, if any is open."""
         open_ = here.open.get(agent)
         if not open_:
@@ -237,7 +237,7 @@ class Turns:
         return mine or new or open_[-1]
 
 
-def _brought(here: _Conversation, request: ModelRequest) -> list[RunDraft]:
+def _brought(here: _ConversationTurns, request: ModelRequest) -> list[RunDraft]:
     """The turns whose calls have got the results that a request brings, the likeliest first; each only once."""
     found: list[RunDraft] = []
     for result in request.tool_results:
@@ -251,7 +251,7 @@ def _brought(here: _Conversation, request: ModelRequest) -> list[RunDraft]:
 
 
 def _by_history(
-    here: _Conversation, agent: str, request: ModelRequest, brought: list[RunDraft]
+    here: _ConversationTurns, agent: str, request: ModelRequest, brought: list[RunDraft]
 ) -> RunDraft | None:
     """The turn that a request goes on with, as far as its messages tell."""
     own = next((run for run in brought if run.agent == agent), None)
@@ -296,7 +296,7 @@ def _last_words(request: ModelRequest) -> str:
     return next(said, "")
 
 
-def _waited(here: _Conversation, run: RunDraft, request: ModelRequest) -> bool:
+def _waited(here: _ConversationTurns, run: RunDraft, request: ModelRequest) -> bool:
     """Whether the results that a turn has got are what another agent said, which it had given a task."""
     asked_at = run.last.facts.get("answered_at")
     results = request.tool_results

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from soundstage.errors import ProviderError, RequestRejected
 from soundstage.messages import ModelRequest, ModelResponse
 from soundstage.wire import _anthropic_decode, _anthropic_encode, _sse
-from soundstage.wire._codec import Encoder, Fault, Stamp
+from soundstage.wire._codec import AnswerStamp, Encoder, ErrorAnswer
 
 
 class AnthropicMessages:
@@ -23,15 +23,15 @@ class AnthropicMessages:
         """See `Codec.decode`."""
         return _anthropic_decode.decode(body, self.name)
 
-    def encode(self, response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+    def encode(self, response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
         """See `Codec.encode`."""
         return _anthropic_encode.encode(response, request, stamp)
 
-    def encoder(self, request: ModelRequest, stamp: Stamp) -> Encoder:
+    def encoder(self, request: ModelRequest, stamp: AnswerStamp) -> Encoder:
         """See `Codec.encoder`."""
         return _anthropic_encode.MessageEncoder(request, stamp)
 
-    def fault(self, error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:
+    def fault(self, error: ProviderError | RequestRejected, stamp: AnswerStamp) -> ErrorAnswer:
         """See `Codec.fault`."""
         return _anthropic_encode.fault(error, stamp)
 

@@ -34,7 +34,7 @@ from soundstage.messages import (
 )
 from soundstage.models._play import asked_tokens
 from soundstage.wire import _sse
-from soundstage.wire._codec import Fault, Stamp
+from soundstage.wire._codec import AnswerStamp, ErrorAnswer
 from soundstage.wire._parts import SEAL, BlockChunk, check_first
 
 FINISH: Final[dict[FinishReason, str]] = {
@@ -62,7 +62,7 @@ _PING: Final = _sse.event("ping", {"type": "ping"})
 _STOP: Final = _sse.event("message_stop", {"type": "message_stop"})
 
 
-def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+def encode(response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
     """A whole message."""
     message = _message(response.model or request.model, stamp, response.usage)
     omitted = omits_thinking(request)
@@ -77,7 +77,7 @@ def _stop(finish: ModelResponse | FinishChunk) -> dict[str, Any]:
     return {"stop_reason": FINISH[finish.finish], "stop_sequence": None}
 
 
-def _message(model: str, stamp: Stamp, usage: Usage) -> dict[str, Any]:
+def _message(model: str, stamp: AnswerStamp, usage: Usage) -> dict[str, Any]:
     return {
         "id": f"msg_{stamp.id}",
         "type": "message",
@@ -126,7 +126,7 @@ def _opaque(kind: str, data: Any) -> dict[str, Any]:
 class MessageEncoder:
     """Chunks as events. What all deltas of a block begin with is encoded once."""
 
-    def __init__(self, request: ModelRequest, stamp: Stamp) -> None:
+    def __init__(self, request: ModelRequest, stamp: AnswerStamp) -> None:
         asked = Usage(input_tokens=asked_tokens(request))
         self._message = _message(request.model, stamp, asked)
         self._stamp = stamp
@@ -208,7 +208,7 @@ def _opening(chunk: BlockChunk) -> tuple[dict[str, Any], bytes]:
     return _opaque(chunk.type, chunk.data), b""
 
 
-def _error(error: ProviderError | RequestRejected, stamp: Stamp) -> dict[str, Any]:
+def _error(error: ProviderError | RequestRejected, stamp: AnswerStamp) -> dict[str, Any]:
     usual = ERRORS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
     shown: dict[str, Any] = {"type": error.kind or usual, "message": error.message}
     if error.code in DETAILED:
@@ -216,9 +216,9 @@ def _error(error: ProviderError | RequestRejected, stamp: Stamp) -> dict[str, An
     return {"type": "error", "error": shown, "request_id": f"req_{stamp.id}"}
 
 
-def fault(error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:
+def fault(error: ProviderError | RequestRejected, stamp: AnswerStamp) -> ErrorAnswer:
     """The error answer."""
     headers = {"content-type": "application/json", "request-id": f"req_{stamp.id}"}
     if isinstance(error, ProviderError):
         headers |= error.headers
-    return Fault(error.status, headers, _sse.encode_json(_error(error, stamp)))
+    return ErrorAnswer(error.status, headers, _sse.encode_json(_error(error, stamp)))

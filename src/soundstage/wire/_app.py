@@ -36,12 +36,12 @@ from soundstage.net import Exchange, HttpRequest
 from soundstage.wire import _openai_responses, _side
 from soundstage.wire._anthropic import AnthropicMessages
 from soundstage.wire._callers import with_caller
-from soundstage.wire._codec import Codec, Stamp
-from soundstage.wire._control import Control, scripted_in
+from soundstage.wire._codec import AnswerStamp, Codec
+from soundstage.wire._control import ControlApi, scripted_in
 from soundstage.wire._gemini import Gemini
 from soundstage.wire._openai_chat import OpenAIChat
 from soundstage.wire._openai_responses import OpenAIResponses
-from soundstage.wire._routes import Found, find_route, format_of
+from soundstage.wire._routes import MatchedRoute, find_route, format_of
 
 CODECS: Final[dict[str, Codec]] = {
     codec.name: codec for codec in (OpenAIChat(), OpenAIResponses(), AnthropicMessages(), Gemini())
@@ -88,11 +88,11 @@ class WireApp:
         scripted = scripted_in(model)
         identify = scripted.identify if scripted is not None else None
         self._model = JournaledModel(model, journal, source="wire", identify=identify)
-        self._control = Control(model, journal, self.control_token)
+        self._control = ControlApi(model, journal, self.control_token)
         self._answered: dict[str, tuple[ModelRequest, ModelResponse]] = {}  # Responses that may be continued
         self._answers = answers
         self._let_go = 0  # of those
-        self._kinds: dict[str, Callable[[HttpRequest, Exchange, Found], Awaitable[None]]] = {
+        self._kinds: dict[str, Callable[[HttpRequest, Exchange, MatchedRoute], Awaitable[None]]] = {
             "generate": self._generate,
             "count": self._side,
             "models": self._side,
@@ -180,16 +180,16 @@ class WireApp:
             redactor.meet(key)
         return redactor.headers(request.headers)
 
-    def _stamp(self) -> Stamp:
-        return Stamp(self._ids.draw(), int(self._epoch + self._clock.now()))
+    def _stamp(self) -> AnswerStamp:
+        return AnswerStamp(self._ids.draw(), int(self._epoch + self._clock.now()))
 
-    async def _side(self, request: HttpRequest, exchange: Exchange, found: Found) -> None:
+    async def _side(self, request: HttpRequest, exchange: Exchange, found: MatchedRoute) -> None:
         """Answer a request that needs no model: counts, lists, embeddings."""
         what, body = _side.answer(found, request.body)
         self.journal.append(RequestServed(format=found.format, path=request.path, what=what), source="wire")
         await exchange.reply(200, {"content-type": "application/json"}, body)
 
-    async def _generate(self, request: HttpRequest, exchange: Exchange, found: Found) -> None:
+    async def _generate(self, request: HttpRequest, exchange: Exchange, found: MatchedRoute) -> None:
         codec = CODECS[found.format]
         asked = codec.decode(request.body, found.parameters)
         asked = self._continued(with_caller(asked, self._clean_headers(request)))
@@ -221,20 +221,24 @@ class WireApp:
         _openai_responses.check_calls(continued)
         return continued
 
-    def _remember(self, asked: ModelRequest, chunks: list[ModelChunk], stamp: Stamp) -> None:
+    def _remember(self, asked: ModelRequest, chunks: list[ModelChunk], stamp: AnswerStamp) -> None:
         if asked.format == "openai-responses" and asked.settings.get("store") is not False:
             self._answered[f"resp_{stamp.id}"] = (asked, respond(chunks))
             if self._answers is not None and len(self._answered) > self._answers:
                 del self._answered[next(iter(self._answered))]
                 self._let_go += 1
 
-    async def _fault(self, codec: Codec, exchange: Exchange, error: ProviderError, stamp: Stamp) -> None:
+    async def _fault(
+        self, codec: Codec, exchange: Exchange, error: ProviderError, stamp: AnswerStamp
+    ) -> None:
         if exchange.started:
             raise error
         fault = codec.fault(error, stamp)
         await exchange.reply(fault.status, fault.headers, fault.body)
 
-    async def _complete(self, codec: Codec, asked: ModelRequest, exchange: Exchange, stamp: Stamp) -> None:
+    async def _complete(
+        self, codec: Codec, asked: ModelRequest, exchange: Exchange, stamp: AnswerStamp
+    ) -> None:
         stream = self._model.stream(asked)
         chunks = stream.take()
         cut = False
@@ -260,8 +264,10 @@ class WireApp:
         self._remember(asked, chunks, stamp)
         await exchange.reply(200, headers, body)
 
-    async def _stream(self, codec: Codec, asked: ModelRequest, exchange: Exchange, stamp: Stamp) -> None:
-        events = _Events(codec, asked, stamp)
+    async def _stream(
+        self, codec: Codec, asked: ModelRequest, exchange: Exchange, stamp: AnswerStamp
+    ) -> None:
+        events = _StreamEncoding(codec, asked, stamp)
         stream = self._model.stream(asked)
         chunks = stream.take()
         try:
@@ -286,7 +292,7 @@ class WireApp:
         await exchange.end()
 
     async def _send_each(
-        self, exchange: Exchange, stream: AsyncIterator[ModelChunk], events: _Events
+        self, exchange: Exchange, stream: AsyncIterator[ModelChunk], events: _StreamEncoding
     ) -> list[ModelChunk]:
         chunks: list[ModelChunk] = []
         async for chunk in exchange.each(stream):
@@ -307,10 +313,10 @@ def _not_served(request: HttpRequest) -> RequestRejected:
     )
 
 
-class _Events:
+class _StreamEncoding:
     """Makes the events of one streamed answer; the first chunk may still change its headers and its model."""
 
-    def __init__(self, codec: Codec, asked: ModelRequest, stamp: Stamp) -> None:
+    def __init__(self, codec: Codec, asked: ModelRequest, stamp: AnswerStamp) -> None:
         self._codec = codec
         self._asked = asked
         self._stamp = stamp

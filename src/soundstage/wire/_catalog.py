@@ -30,7 +30,7 @@ OPENAI: Final = {  # name -> when it was created (Unix seconds)
 }
 
 
-class Claude(NamedTuple):
+class AnthropicModelEntry(NamedTuple):
     """An entry of Anthropic's list of models."""
 
     shown: str
@@ -40,16 +40,22 @@ class Claude(NamedTuple):
 
 
 ANTHROPIC: Final = {
-    "claude-opus-4-5-20251101": Claude("Claude Opus 4.5", "2025-11-24T00:00:00Z", 200_000, 64_000),
-    "claude-haiku-4-5-20251001": Claude("Claude Haiku 4.5", "2025-10-15T00:00:00Z", 200_000, 64_000),
-    "claude-sonnet-4-5-20250929": Claude("Claude Sonnet 4.5", "2025-09-29T00:00:00Z", 200_000, 64_000),
+    "claude-opus-4-5-20251101": AnthropicModelEntry(
+        "Claude Opus 4.5", "2025-11-24T00:00:00Z", 200_000, 64_000
+    ),
+    "claude-haiku-4-5-20251001": AnthropicModelEntry(
+        "Claude Haiku 4.5", "2025-10-15T00:00:00Z", 200_000, 64_000
+    ),
+    "claude-sonnet-4-5-20250929": AnthropicModelEntry(
+        "Claude Sonnet 4.5", "2025-09-29T00:00:00Z", 200_000, 64_000
+    ),
 }
 
 GENERATES: Final = ("generateContent", "streamGenerateContent", "countTokens")
 EMBEDS: Final = ("embedContent", "batchEmbedContents", "countTokens")
 
 
-class GeminiModel(NamedTuple):
+class GeminiModelEntry(NamedTuple):
     """An entry of Gemini's list of models."""
 
     shown: str
@@ -58,10 +64,10 @@ class GeminiModel(NamedTuple):
 
 
 GEMINI: Final = {
-    "gemini-2.5-flash": GeminiModel("Gemini 2.5 Flash"),
-    "gemini-2.5-flash-lite": GeminiModel("Gemini 2.5 Flash-Lite"),
-    "gemini-2.5-pro": GeminiModel("Gemini 2.5 Pro"),
-    "gemini-embedding-001": GeminiModel("Gemini Embedding 001", 2048, 1),
+    "gemini-2.5-flash": GeminiModelEntry("Gemini 2.5 Flash"),
+    "gemini-2.5-flash-lite": GeminiModelEntry("Gemini 2.5 Flash-Lite"),
+    "gemini-2.5-pro": GeminiModelEntry("Gemini 2.5 Pro"),
+    "gemini-embedding-001": GeminiModelEntry("Gemini Embedding 001", 2048, 1),
 }
 
 
@@ -97,7 +103,7 @@ def anthropic_model(name: str) -> bytes:
 
 
 def _anthropic(name: str) -> dict[str, Any]:
-    known = ANTHROPIC.get(name, Claude(name))
+    known = ANTHROPIC.get(name, AnthropicModelEntry(name))
     return {
         "type": "model",
         "id": name,
@@ -121,7 +127,7 @@ def gemini_model(name: str) -> bytes:
 
 
 def _gemini(name: str) -> dict[str, Any]:
-    known = GEMINI.get(name, GeminiModel(name))
+    known = GEMINI.get(name, GeminiModelEntry(name))
     embeds = "embedding" in name
     sampling = {} if embeds else {"temperature": 1, "topP": 0.95, "topK": 64, "maxTemperature": 2}
     return {

@@ -18,14 +18,14 @@ _decode_json = msgspec.json.Decoder().decode
 DEEPEST: Final = 256  # levels of a body; what is deeper could not be read back, inside the record of an event
 
 
-class Stamp(NamedTuple):
+class AnswerStamp(NamedTuple):
     """The id (24 letters and digits) and time (Unix seconds) of an answer. A codec makes up neither."""
 
     id: str
     created: int
 
 
-class Fault(NamedTuple):
+class ErrorAnswer(NamedTuple):
     """An error answer: status, headers, body."""
 
     status: int
@@ -71,15 +71,15 @@ class Codec(Protocol):
         """
         ...
 
-    def encode(self, response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+    def encode(self, response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
         """The body of a complete answer."""
         ...
 
-    def encoder(self, request: ModelRequest, stamp: Stamp) -> Encoder:
+    def encoder(self, request: ModelRequest, stamp: AnswerStamp) -> Encoder:
         """The events of a streamed answer."""
         ...
 
-    def fault(self, error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:
+    def fault(self, error: ProviderError | RequestRejected, stamp: AnswerStamp) -> ErrorAnswer:
         """The provider's error answer."""
         ...
 

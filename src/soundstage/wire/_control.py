@@ -41,7 +41,7 @@ def scripted_in(model: Model) -> ScriptedModel | None:
     return model if isinstance(model, ScriptedModel) else None
 
 
-class Control:
+class ControlApi:
     """Handles requests under `/_soundstage/`."""
 
     def __init__(self, model: Model, journal: Journal, token: str) -> None:

@@ -47,7 +47,7 @@ LONG_WORD: Final = 6  # letters from which on a word counts fully
 _word = re.compile(r"\w+").findall
 
 
-class Input(NamedTuple):
+class EmbeddingInput(NamedTuple):
     """One text to embed, and how many dimensions its vector has."""
 
     text: str
@@ -58,7 +58,7 @@ class EmbeddingRequest(NamedTuple):
     """A request for embeddings. `tokens` is counted for token arrays and estimated for texts."""
 
     model: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[EmbeddingInput, ...]
     tokens: int
     base64: bool = False
 
@@ -112,7 +112,7 @@ def decode_openai(body: bytes, named: str = "") -> EmbeddingRequest:
             f"Invalid 'input': maximum request size is {MOST_TOKENS} tokens per request.",
             code="max_tokens_per_request",
         )
-    inputs = tuple(Input(text, dimensions) for text in texts)
+    inputs = tuple(EmbeddingInput(text, dimensions) for text in texts)
     return EmbeddingRequest(model, inputs, tokens, base64=encoding == "base64")
 
 
@@ -186,7 +186,7 @@ def encode_openai(request: EmbeddingRequest) -> bytes:
     return encode_json({"object": "list", "data": data, "model": request.model, "usage": usage})
 
 
-def _number_list(item: Input, *, as_base64: bool) -> msgspec.Raw | str:
+def _number_list(item: EmbeddingInput, *, as_base64: bool) -> msgspec.Raw | str:
     """A vector as text: as numbers it would take ten times the room."""
     vector = embed(*item)
     if as_base64:
@@ -218,7 +218,7 @@ def decode_gemini(body: bytes, model: str, *, batch: bool) -> EmbeddingRequest:
     return EmbeddingRequest(name, inputs, sum(estimate_tokens(item.text) for item in inputs))
 
 
-def _gemini_input(given: Any, model: str) -> Input:
+def _gemini_input(given: Any, model: str) -> EmbeddingInput:
     given = given if isinstance(given, dict) else {}
     content = given.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None
@@ -231,7 +231,9 @@ def _gemini_input(given: Any, model: str) -> Input:
     most = DIMENSIONS.get(model, MOST_DIMENSIONS)
     if chosen is not None and (type(chosen) is not int or not 1 <= chosen <= most):
         raise RequestRejected(f"* EmbedContentRequest.output_dimensionality: must be from 1 to {most}\n")
-    return Input("\n".join(map(_gemini_text, parts)), chosen or DIMENSIONS.get(model, GEMINI_DIMENSIONS))
+    return EmbeddingInput(
+        "\n".join(map(_gemini_text, parts)), chosen or DIMENSIONS.get(model, GEMINI_DIMENSIONS)
+    )
 
 
 def _gemini_text(part: Any) -> str:

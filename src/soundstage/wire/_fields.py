@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from soundstage.errors import RequestRejected
 
 
-class Fields(NamedTuple):
+class RequestFields(NamedTuple):
     """The fields of one format, and what becomes of them.
 
     Attributes:
@@ -34,7 +34,7 @@ class Fields(NamedTuple):
     inert: frozenset[str]
     refused: Mapping[str, tuple[Any, ...]]
     unknown: str
-    inner: Mapping[str, Fields] = {}
+    inner: Mapping[str, RequestFields] = {}
 
     @property
     def known(self) -> frozenset[str]:
@@ -86,10 +86,10 @@ def _table(
     refused: Mapping[str, tuple[Any, ...]],
     unknown: str,
     inner: Mapping[str, tuple[str, str, Mapping[str, tuple[Any, ...]]]] | None = None,
-) -> Fields:
+) -> RequestFields:
     """A format's table; `inner` has the first three columns for each object in it."""
     below = {name: _table(*columns, unknown) for name, columns in (inner or {}).items()}
-    return Fields(frozenset(served.split()), frozenset(inert.split()), refused, unknown, below)
+    return RequestFields(frozenset(served.split()), frozenset(inert.split()), refused, unknown, below)
 
 
 def _either(names: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from soundstage.errors import ProviderError, RequestRejected
 from soundstage.messages import ModelRequest, ModelResponse
 from soundstage.wire import _gemini_decode, _gemini_encode, _sse
-from soundstage.wire._codec import Encoder, Fault, Stamp
+from soundstage.wire._codec import AnswerStamp, Encoder, ErrorAnswer
 
 
 class Gemini:
@@ -28,15 +28,15 @@ class Gemini:
         """See `Codec.decode`."""
         return _gemini_decode.decode(body, parameters, self.name)
 
-    def encode(self, response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+    def encode(self, response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
         """See `Codec.encode`."""
         return _gemini_encode.encode(response, request, stamp)
 
-    def encoder(self, request: ModelRequest, stamp: Stamp) -> Encoder:
+    def encoder(self, request: ModelRequest, stamp: AnswerStamp) -> Encoder:
         """See `Codec.encoder`."""
         return _gemini_encode.ContentEncoder(request, stamp)
 
-    def fault(self, error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:
+    def fault(self, error: ProviderError | RequestRejected, stamp: AnswerStamp) -> ErrorAnswer:
         """See `Codec.fault`."""
         return _gemini_encode.fault(error)
 

@@ -36,7 +36,7 @@ from soundstage.messages import (
     decode_arguments,
 )
 from soundstage.wire import _sse
-from soundstage.wire._codec import Fault, Stamp
+from soundstage.wire._codec import AnswerStamp, ErrorAnswer
 from soundstage.wire._parts import BlockChunk, check_first
 
 MEDIA_TYPE: Final = "application/json; charset=UTF-8"
@@ -65,7 +65,7 @@ STATUSES: Final = {
 _BASE64: Final = re.compile(r"(?:[\w+/-]{4})*(?:[\w+/-]{2}==|[\w+/-]{3}=)?", re.ASCII)
 
 
-def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+def encode(response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
     """A whole response."""
     model = response.model or request.model
     parts = [made for part in response.parts if (made := _part(part)) is not None]
@@ -146,7 +146,7 @@ class ContentEncoder:
     `stream_type` is the media type of what it writes: events, or a JSON array.
     """
 
-    def __init__(self, request: ModelRequest, stamp: Stamp) -> None:
+    def __init__(self, request: ModelRequest, stamp: AnswerStamp) -> None:
         self._events = request.settings.get("alt") == "sse"
         self.stream_type = _sse.MEDIA_TYPE if self._events else MEDIA_TYPE
         self._stamp = stamp
@@ -241,9 +241,9 @@ def _error(error: ProviderError | RequestRejected) -> dict[str, Any]:
     return {"error": {"code": error.status, "message": error.message, "status": error.kind or usual}}
 
 
-def fault(error: ProviderError | RequestRejected) -> Fault:
+def fault(error: ProviderError | RequestRejected) -> ErrorAnswer:
     """The error answer."""
     headers = {"content-type": MEDIA_TYPE}
     if isinstance(error, ProviderError):
         headers |= error.headers
-    return Fault(error.status, headers, _sse.encode_json(_error(error)))
+    return ErrorAnswer(error.status, headers, _sse.encode_json(_error(error)))

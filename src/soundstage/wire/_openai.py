@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from soundstage.errors import ProviderError, RequestRejected
 from soundstage.messages import Opaque, Part, Text, ToolDefinition, ToolResult, Usage
-from soundstage.wire._codec import Fault, Stamp
+from soundstage.wire._codec import AnswerStamp, ErrorAnswer
 from soundstage.wire._sse import encode_json
 
 TYPES: Final = {
@@ -47,12 +47,12 @@ def error_object(error: ProviderError | RequestRejected) -> dict[str, Any]:
     return {"error": {"message": error.message, "type": error.kind or usual, "param": param, "code": code}}
 
 
-def fault(error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:
+def fault(error: ProviderError | RequestRejected, stamp: AnswerStamp) -> ErrorAnswer:
     """The error answer."""
     headers = {"content-type": "application/json", "x-request-id": f"req_{stamp.id}"}
     if isinstance(error, ProviderError):
         headers |= error.headers
-    return Fault(error.status, headers, encode_json(error_object(error)))
+    return ErrorAnswer(error.status, headers, encode_json(error_object(error)))
 
 
 def missing(param: str) -> RequestRejected:

@@ -36,7 +36,7 @@ from soundstage.messages import (
     decode_arguments,
 )
 from soundstage.wire import _fields, _openai, _sse
-from soundstage.wire._codec import Encoder, Fault, Stamp, parse
+from soundstage.wire._codec import AnswerStamp, Encoder, ErrorAnswer, parse
 
 ROLES: Final[dict[str, Role]] = {
     "system": "system",
@@ -96,7 +96,7 @@ class OpenAIChat:
             settings={key: value for key, value in given.items() if key not in _KNOWN},
         )
 
-    def encode(self, response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+    def encode(self, response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
         """See `Codec.encode`."""
         message = _answer(response.parts, request.tools)
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[response.finish]}
@@ -112,11 +112,11 @@ class OpenAIChat:
             }
         )
 
-    def encoder(self, request: ModelRequest, stamp: Stamp) -> Encoder:
+    def encoder(self, request: ModelRequest, stamp: AnswerStamp) -> Encoder:
         """See `Codec.encoder`."""
         return _ChatEncoder(request, stamp)
 
-    def fault(self, error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:
+    def fault(self, error: ProviderError | RequestRejected, stamp: AnswerStamp) -> ErrorAnswer:
         """See `Codec.fault`."""
         return _openai.fault(error, stamp)
 
@@ -124,7 +124,7 @@ class OpenAIChat:
 class _ChatEncoder:
     """Chunks as `chat.completion.chunk` events; the part that never changes is encoded once."""
 
-    def __init__(self, request: ModelRequest, stamp: Stamp) -> None:
+    def __init__(self, request: ModelRequest, stamp: AnswerStamp) -> None:
         head = {
             "id": f"chatcmpl-{stamp.id}",
             "object": "chat.completion.chunk",

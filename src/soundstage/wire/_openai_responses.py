@@ -15,7 +15,7 @@ from soundstage.messages import ModelRequest, ModelResponse
 from soundstage.wire import _openai, _sse
 from soundstage.wire import _openai_responses_decode as _decode
 from soundstage.wire import _openai_responses_encode as _encode
-from soundstage.wire._codec import Encoder, Fault, Stamp
+from soundstage.wire._codec import AnswerStamp, Encoder, ErrorAnswer
 from soundstage.wire._openai_responses_decode import check_calls, continue_from
 from soundstage.wire._openai_responses_stream import ResponsesEncoder
 
@@ -32,14 +32,14 @@ class OpenAIResponses:
         """See `Codec.decode`."""
         return _decode.decode(body, parameters)
 
-    def encode(self, response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+    def encode(self, response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
         """See `Codec.encode`."""
         return _encode.encode(response, request, stamp)
 
-    def encoder(self, request: ModelRequest, stamp: Stamp) -> Encoder:
+    def encoder(self, request: ModelRequest, stamp: AnswerStamp) -> Encoder:
         """See `Codec.encoder`."""
         return ResponsesEncoder(request, stamp)
 
-    def fault(self, error: ProviderError | RequestRejected, stamp: Stamp) -> Fault:
+    def fault(self, error: ProviderError | RequestRejected, stamp: AnswerStamp) -> ErrorAnswer:
         """See `Codec.fault`."""
         return _openai.fault(error, stamp)

@@ -21,7 +21,7 @@ from soundstage.wire._sse import encode_json
 JOIN: Final = "__"
 
 
-class CallItem(NamedTuple):
+class BuiltInCallForm(NamedTuple):
     """The form of a call of a built-in tool."""
 
     kind: str  # the item's type
@@ -32,20 +32,22 @@ class CallItem(NamedTuple):
     halves: bool = True  # whether an item can be incomplete
 
 
-CALLS: Final[dict[str, CallItem]] = {  # by the type of the tool
-    "shell": CallItem(
+CALLS: Final[dict[str, BuiltInCallForm]] = {  # by the type of the tool
+    "shell": BuiltInCallForm(
         "shell_call", "sh", "action", {"timeout_ms": None, "max_output_length": None}, {"environment": None}
     ),
-    "local_shell": CallItem("local_shell_call", "lsh", "action", {"type": "exec", "env": {}}),
-    "apply_patch": CallItem("apply_patch_call", "apc", "operation", halves=False),
-    "computer": CallItem("computer_call", "cu", "", {}, {"pending_safety_checks": []}),
-    "computer_use_preview": CallItem("computer_call", "cu", "action", {}, {"pending_safety_checks": []}),
-    "tool_search": CallItem("tool_search_call", "tsc", "arguments", {}, {"execution": "client"}),
+    "local_shell": BuiltInCallForm("local_shell_call", "lsh", "action", {"type": "exec", "env": {}}),
+    "apply_patch": BuiltInCallForm("apply_patch_call", "apc", "operation", halves=False),
+    "computer": BuiltInCallForm("computer_call", "cu", "", {}, {"pending_safety_checks": []}),
+    "computer_use_preview": BuiltInCallForm(
+        "computer_call", "cu", "action", {}, {"pending_safety_checks": []}
+    ),
+    "tool_search": BuiltInCallForm("tool_search_call", "tsc", "arguments", {}, {"execution": "client"}),
 }
 _HEAD: Final = frozenset({"id", "type", "call_id", "status", "created_by", "caller"})
 
 
-class Called(NamedTuple):
+class CallForm(NamedTuple):
     """The kind of item that a call is, and the name of its tool there."""
 
     kind: str
@@ -54,17 +56,17 @@ class Called(NamedTuple):
     tool: str = ""  # the type of a built-in tool
 
 
-def calls_of(tools: Sequence[ToolDefinition]) -> Callable[[str], Called]:
+def calls_of(tools: Sequence[ToolDefinition]) -> Callable[[str], CallForm]:
     """The forms of calls of the offered tools, by the name of the tool."""
     known = {tool.name: _called(tool) for tool in tools}
-    return lambda name: known.get(name) or Called("function_call", name)
+    return lambda name: known.get(name) or CallForm("function_call", name)
 
 
-def _called(tool: ToolDefinition) -> Called:
+def _called(tool: ToolDefinition) -> CallForm:
     if tool.type in CALLS:
-        return Called(CALLS[tool.type].kind, tool.name, tool=tool.type)
+        return CallForm(CALLS[tool.type].kind, tool.name, tool=tool.type)
     kind = "custom_tool_call" if tool.type == "custom" else "function_call"
-    return Called(kind, tool.name.removeprefix(joined(tool.namespace, "")), tool.namespace)
+    return CallForm(kind, tool.name.removeprefix(joined(tool.namespace, "")), tool.namespace)
 
 
 def joined(namespace: str, name: str) -> str:
@@ -109,7 +111,7 @@ def read_call(given: Mapping[str, Any]) -> ToolCall:
     return ToolCall(id=str(given.get("call_id") or given.get("id") or ""), name=tool, arguments=kept)
 
 
-def _rest(given: Mapping[str, Any], shape: CallItem) -> dict[str, Any]:
+def _rest(given: Mapping[str, Any], shape: BuiltInCallForm) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in _HEAD and name not in shape.outer}
 
 

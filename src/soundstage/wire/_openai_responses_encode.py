@@ -29,8 +29,8 @@ from soundstage.messages import (
     decode_arguments,
 )
 from soundstage.wire import _openai
-from soundstage.wire._codec import Stamp
-from soundstage.wire._openai_responses_calls import CALLS, Called, built_in_item, calls_of, joined
+from soundstage.wire._codec import AnswerStamp
+from soundstage.wire._openai_responses_calls import CALLS, CallForm, built_in_item, calls_of, joined
 from soundstage.wire._parts import SEAL
 from soundstage.wire._sse import encode_json
 
@@ -66,7 +66,7 @@ ECHOED: Final[dict[str, Any]] = {  # what the response repeats of the request, a
 }
 
 
-class Grammar(NamedTuple):
+class ItemEventNames(NamedTuple):
     """The names of the events of one kind of item."""
 
     prefix: str  # of the item's id
@@ -78,15 +78,17 @@ class Grammar(NamedTuple):
 
 
 GRAMMAR: Final = {
-    "message": Grammar("msg", "output_text", "text", "content_part", "content_index"),
-    "reasoning": Grammar("rs", "reasoning_summary_text", "text", "reasoning_summary_part", "summary_index"),
-    "function_call": Grammar("fc", "function_call_arguments", "arguments", empty="{}"),
-    "custom_tool_call": Grammar("ctc", "custom_tool_call_input", "input"),
-    **{shape.kind: Grammar(shape.prefix, "", "", empty="{}") for shape in CALLS.values()},
+    "message": ItemEventNames("msg", "output_text", "text", "content_part", "content_index"),
+    "reasoning": ItemEventNames(
+        "rs", "reasoning_summary_text", "text", "reasoning_summary_part", "summary_index"
+    ),
+    "function_call": ItemEventNames("fc", "function_call_arguments", "arguments", empty="{}"),
+    "custom_tool_call": ItemEventNames("ctc", "custom_tool_call_input", "input"),
+    **{shape.kind: ItemEventNames(shape.prefix, "", "", empty="{}") for shape in CALLS.values()},
 }
 
 
-class Item:
+class OutputItem:
     """One item that text is added to: the `number`th of the response.
 
     It builds the finished item of a streamed reply and of a complete one, so these cannot differ. `place` is
@@ -106,8 +108,8 @@ class Item:
         "signature",
     )
 
-    def __init__(self, called: str | Called, number: int, stamp: Stamp, call_id: str = "") -> None:
-        self.called = called if isinstance(called, Called) else Called(called, "")
+    def __init__(self, called: str | CallForm, number: int, stamp: AnswerStamp, call_id: str = "") -> None:
+        self.called = called if isinstance(called, CallForm) else CallForm(called, "")
         kind = self.kind = self.called.kind
         self.grammar = GRAMMAR[kind]
         self.number = number
@@ -173,16 +175,16 @@ def whole(part: Opaque | OpaqueChunk | ToolResult) -> dict[str, Any]:
 
 
 def _encode_part(
-    part: Part, number: int, stamp: Stamp, calls: Callable[[str], Called], status: str, seal: str
+    part: Part, number: int, stamp: AnswerStamp, calls: Callable[[str], CallForm], status: str, seal: str
 ) -> bytes:
     """The item for one part of a complete reply."""
     if isinstance(part, Opaque | ToolResult):
         return encode_json(whole(part))
     if isinstance(part, ToolCall):
-        item = Item(calls(part.name), number, stamp, part.id)
+        item = OutputItem(calls(part.name), number, stamp, part.id)
         item.pieces.append(part.arguments_json if part.arguments else part.raw)
     else:
-        item = Item("message" if isinstance(part, Text) else "reasoning", number, stamp)
+        item = OutputItem("message" if isinstance(part, Text) else "reasoning", number, stamp)
         item.pieces.append(part.text)
         item.signature = part.signature or seal if isinstance(part, Thinking) else ""
     return encode_json(item.finished(status))
@@ -198,12 +200,12 @@ def last_status(status: str) -> str:
     return "completed" if status == "completed" else "incomplete"
 
 
-class Answer:
+class ResponseObject:
     """The response object. What never changes in it is encoded once."""
 
     __slots__ = ("_constant", "_request", "_stamp")
 
-    def __init__(self, request: ModelRequest, stamp: Stamp) -> None:
+    def __init__(self, request: ModelRequest, stamp: AnswerStamp) -> None:
         self._request = request
         self._stamp = stamp
         constant = {"id": f"resp_{stamp.id}", "object": "response", "created_at": stamp.created}
@@ -245,7 +247,7 @@ class Answer:
         return self._constant + b"," + encode_json(changing)[1:]
 
 
-def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> bytes:
+def encode(response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
     """See `Codec.encode`."""
     calls = calls_of(request.tools)
     seal = seal_of(request)
@@ -255,7 +257,7 @@ def encode(response: ModelResponse, request: ModelRequest, stamp: Stamp) -> byte
         _encode_part(part, number, stamp, calls, ending if number == last else "completed", seal)
         for number, part in enumerate(response.parts)
     ]
-    return Answer(request, stamp).finished(response, items)
+    return ResponseObject(request, stamp).finished(response, items)
 
 
 def _echo(request: ModelRequest) -> dict[str, Any]:

@@ -28,12 +28,12 @@ from soundstage.messages import (
     ToolCallChunk,
 )
 from soundstage.wire import _openai
-from soundstage.wire._codec import Stamp
+from soundstage.wire._codec import AnswerStamp
 from soundstage.wire._openai_responses_calls import calls_of
 from soundstage.wire._openai_responses_encode import (
     STATUS,
-    Answer,
-    Item,
+    OutputItem,
+    ResponseObject,
     last_status,
     seal_of,
     whole,
@@ -47,14 +47,14 @@ _Piece = TextChunk | ThinkingChunk | ToolCallChunk
 class ResponsesEncoder:
     """One streamed answer; see the essay above."""
 
-    def __init__(self, request: ModelRequest, stamp: Stamp) -> None:
+    def __init__(self, request: ModelRequest, stamp: AnswerStamp) -> None:
         self._stamp = stamp
-        self._answer = Answer(request, stamp)
+        self._answer = ResponseObject(request, stamp)
         self._calls = calls_of(request.tools)
         self._seal = seal_of(request)
         self._events = 0
         self._items: list[bytes] = []  # the finished ones
-        self._item: Item | None = None  # the open one, of the block with number `_block`
+        self._item: OutputItem | None = None  # the open one, of the block with number `_block`
         self._block = -1
 
     def begin(self) -> bytes:
@@ -101,18 +101,18 @@ class ResponsesEncoder:
         self._events += 1
         return head.encode() + encode_json(fields)[1:] + b"\n\n"
 
-    def _begun(self, chunk: _Piece) -> Item:
+    def _begun(self, chunk: _Piece) -> OutputItem:
         number = len(self._items)
         if isinstance(chunk, ToolCallChunk):
-            return Item(self._calls(chunk.name), number, self._stamp, chunk.id)
-        return Item("message" if isinstance(chunk, TextChunk) else "reasoning", number, self._stamp)
+            return OutputItem(self._calls(chunk.name), number, self._stamp, chunk.id)
+        return OutputItem("message" if isinstance(chunk, TextChunk) else "reasoning", number, self._stamp)
 
-    def _announce(self, item: Item) -> bytes:
+    def _announce(self, item: OutputItem) -> bytes:
         fields = {"output_index": item.number, "item": item.announced()}
         added = self._event("response.output_item.added", fields)
         return added + self._part_event(item, "added") if item.kind == "message" else added
 
-    def _add(self, item: Item, chunk: _Piece) -> bytes:
+    def _add(self, item: OutputItem, chunk: _Piece) -> bytes:
         if isinstance(chunk, ThinkingChunk):
             item.signature += chunk.signature
         text = chunk.arguments if isinstance(chunk, ToolCallChunk) else chunk.text
@@ -141,7 +141,7 @@ class ResponsesEncoder:
             )
         return self._text_done(item) + self._event("response.output_item.done", done)
 
-    def _text_done(self, item: Item) -> bytes:
+    def _text_done(self, item: OutputItem) -> bytes:
         text = item.text
         if item.kind == "reasoning" and not text:
             return b""
@@ -150,7 +150,7 @@ class ResponsesEncoder:
         done = self._event(f"response.{item.grammar.text}.done", fields)
         return done + self._part_event(item, "done") if item.grammar.part else done
 
-    def _part_event(self, item: Item, what: str) -> bytes:
+    def _part_event(self, item: OutputItem, what: str) -> bytes:
         fields = {**item.place, "part": item.part(item.text)}
         return self._event(f"response.{item.grammar.part}.{what}", fields)
 

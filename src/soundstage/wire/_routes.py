@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 Kind = Literal["generate", "count", "models", "model", "embed"]
 
 
-class Route(NamedTuple):
+class WireRoute(NamedTuple):
     """A method and a path, whose format it is and what is wanted."""
 
     method: str
@@ -19,7 +19,7 @@ class Route(NamedTuple):
     kind: Kind
 
 
-class Found(NamedTuple):
+class MatchedRoute(NamedTuple):
     """The route of a request, and what its path and query say."""
 
     format: str
@@ -27,8 +27,8 @@ class Found(NamedTuple):
     parameters: dict[str, str]
 
 
-def _route(method: str, path: str, format: str, kind: Kind) -> Route:  # noqa: A002
-    return Route(method, re.compile(path), format, kind)
+def _route(method: str, path: str, format: str, kind: Kind) -> WireRoute:  # noqa: A002
+    return WireRoute(method, re.compile(path), format, kind)
 
 
 # What stands before the path at gateways and clouds: OpenRouter and others, Azure, proxies.
@@ -63,7 +63,7 @@ ROUTES: Final = (
 )
 _PATH_ONLY: Final = frozenset({"model", "call", "stream"})
 _EXACT: Final = {
-    ("POST", path): Found(format, "generate", {})
+    ("POST", path): MatchedRoute(format, "generate", {})
     for path, format in (  # noqa: A001
         ("/v1/chat/completions", "openai-chat"),
         ("/v1/responses", "openai-responses"),
@@ -79,7 +79,9 @@ def client_format(headers: Mapping[str, str]) -> str:
     return "gemini" if "x-goog-api-client" in headers or "x-goog-api-key" in headers else "openai-chat"
 
 
-def find_route(method: str, path: str, query: str, headers: Mapping[str, str] | None = None) -> Found | None:
+def find_route(
+    method: str, path: str, query: str, headers: Mapping[str, str] | None = None
+) -> MatchedRoute | None:
     """The route of a request, or None.
 
     Args:
@@ -102,7 +104,7 @@ def find_route(method: str, path: str, query: str, headers: Mapping[str, str] | 
             parameters["stream"] = "true"
         listed = route.kind in ("models", "model") and route.format == "openai-chat"
         format = client_format(headers or {}) if listed else route.format  # noqa: A001
-        return Found(format, route.kind, parameters)
+        return MatchedRoute(format, route.kind, parameters)
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from soundstage.wire import _catalog, _embeddings
 from soundstage.wire._anthropic import AnthropicMessages
 from soundstage.wire._gemini import Gemini
-from soundstage.wire._routes import Found
+from soundstage.wire._routes import MatchedRoute
 
 _COUNTERS: Final = {codec.name: codec for codec in (AnthropicMessages(), Gemini())}
 _LISTS: Final[dict[str, tuple[Callable[[], bytes], Callable[[str], bytes]]]] = {
@@ -18,7 +18,7 @@ _LISTS: Final[dict[str, tuple[Callable[[], bytes], Callable[[str], bytes]]]] = {
 }
 
 
-def answer(found: Found, body: bytes) -> tuple[str, bytes]:
+def answer(found: MatchedRoute, body: bytes) -> tuple[str, bytes]:
     """The answer to a side request: what it was, for the journal, and the body.
 
     Args:
@@ -38,13 +38,13 @@ def answer(found: Found, body: bytes) -> tuple[str, bytes]:
     return f"model {found.parameters['model']}", one(found.parameters["model"])
 
 
-def _count(found: Found, body: bytes) -> tuple[str, bytes]:
+def _count(found: MatchedRoute, body: bytes) -> tuple[str, bytes]:
     codec = _COUNTERS[found.format]
     tokens = codec.count_tokens(body)
     return f"token count: {tokens}", codec.encode_count(tokens)
 
 
-def _embed(found: Found, body: bytes) -> tuple[str, bytes]:
+def _embed(found: MatchedRoute, body: bytes) -> tuple[str, bytes]:
     if found.format == "gemini":
         batch = found.parameters.get("call") == "batchEmbedContents"
         asked = _embeddings.decode_gemini(body, found.parameters["model"], batch=batch)

@@ -1,10 +1,10 @@
-"""Endings that nothing cuts short.
+"""Deferred interruptions: an ending runs through, and raises the interruption afterwards.
 
 Whoever ends a run may be interrupted on the way: by a deadline around it, by Ctrl-C, by a second one. What is ended
 (processes, sockets, files) would outlive the run, so an ending goes on and raises the interruption when it is through.
 
 How it works. An interruption of an asynchronous ending arrives as an exception at one of its waits: `CancelledError`,
-or `KeyboardInterrupt` out of a step. `Patience` keeps it and goes on with the same wait. An event loop that is
+or `KeyboardInterrupt` out of a step. `DeferredInterrupts` keeps it and goes on with that wait. An event loop that is
 given up (a second Ctrl-C) cancels every task once, those included that do the ending: so work that has to be done
 is given as a function, and is begun anew when it was cancelled before its first step.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from soundstage.clock import Clock
 
 
-class Patience:
+class DeferredInterrupts:
     """Waits that keep interruptions for later.
 
     Attributes:

@@ -5,7 +5,7 @@ both signals have a handler: it ends what was started in the folders, removes th
 does by default. What Ctrl-C has interrupted is removed when the interpreter ends (`atexit`).
 
 A signal that somebody handles, or that is ignored (`nohup`), stays theirs. Handlers can be set in the main thread
-alone; whoever makes folders in other threads calls `leave_nothing` there before. A forked child owns no folder here.
+alone; call `handle_termination` there before you make folders in other threads. A forked child owns no folder here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _removers: dict[Path, tuple[int, Callable[[Path], None]]] = {}  # folder -> its 
 _registered: list[int] = []  # processes that remove what is left at their exit
 
 
-def leave_nothing() -> None:
+def handle_termination() -> None:
     """Handle the signals that end a process, where nobody does. Harmless when repeated, or in another thread."""
     if os.getpid() not in _registered:
         _registered.append(os.getpid())
@@ -36,7 +36,7 @@ def leave_nothing() -> None:
                 signal.signal(number, _ended)
 
 
-def told_to_end() -> asyncio.Event:
+def termination_requested() -> asyncio.Event:
     """An event that is set when this process is told to end: SIGTERM, Ctrl-C, or a terminal that is closed.
 
     For servers, which finish what is in flight. A signal that is ignored, as `nohup` has it, stays ignored.
@@ -56,7 +56,7 @@ def hold(folder: Path, remove: Callable[[Path], None]) -> None:
         remove: ends what was started in it, and removes it.
     """
     _removers[folder] = (os.getpid(), remove)
-    leave_nothing()
+    handle_termination()
 
 
 def let_go(folder: Path) -> None:

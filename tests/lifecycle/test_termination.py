@@ -12,7 +12,7 @@ import pytest
 
 HOLDER = """
 import os, signal, subprocess, sys, threading
-from soundstage.lifecycle import ScratchFolder, leave_nothing
+from soundstage.lifecycle import ScratchFolder, handle_termination
 
 {before}
 made = []
@@ -31,7 +31,7 @@ for turn in range(9):
         if turn < {swallowed}:
             continue
 """
-IN_A_THREAD = "leave_nothing(); t = threading.Thread(target=make); t.start(); t.join()"
+IN_A_THREAD = "handle_termination(); t = threading.Thread(target=make); t.start(); t.join()"
 HUP_IGNORED = "signal.signal(signal.SIGHUP, signal.SIG_IGN)"
 HANDLED = "signal.signal(signal.SIGTERM, lambda *_: (made[0].close(), sys.exit(3)))"
 
