@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from soundstage.lifecycle import started_at, variables_of
+from soundstage.lifecycle._processes import started_at, variables_of
 
 PATH = os.environ["PATH"]
 

@@ -22,6 +22,7 @@ from soundstage.drivers._isolation import (
     as_isolation,
     isolation_problem,
 )
+from soundstage.drivers._program import Program
 from soundstage.drivers._protocol import Driver, Session, Turn
 from soundstage.drivers._terminal import Terminal
 from soundstage.drivers._terminal_console import TerminalConsole
@@ -44,6 +45,7 @@ __all__ = [
     "Mount",
     "Network",
     "Output",
+    "Program",
     "Sandbox",
     "Session",
     "Terminal",

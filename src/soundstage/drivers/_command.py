@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from soundstage.clock import time_limit
 from soundstage.drivers._argv import checked_argv
-from soundstage.drivers._exits import ExitCodes
-from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
-from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
+from soundstage.drivers._isolation import AnyIsolation, Isolation
+from soundstage.drivers._program import Program
+from soundstage.errors import ExpectationError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, ProcessExited, Record
-from soundstage.lifecycle import GRACE, SHOWN, Daemon, Process
+from soundstage.lifecycle import GRACE, SHOWN, Process
 from soundstage.match import Matcher, matcher, preview
 from soundstage.net import EgressProxy
 from soundstage.trace import checking
@@ -27,7 +27,7 @@ WITHIN = 10.0
 UNSAID: Final = 10_000  # a code that no program exits with
 
 
-class Command(Daemon):
+class Command(Program):
     """A program that runs in a throw-away home, with every way out refused and recorded.
 
     Args:
@@ -74,71 +74,36 @@ class Command(Daemon):
     ) -> None:
         if not argv:
             raise ValueError("a command needs at least the program: argv is empty")
-        self.argv = tuple(str(part) for part in checked_argv(argv, cwd, here=Path.cwd()))
-        super().__init__(name or Path(self.argv[0]).name, journal)
-        self.isolation = as_isolation(isolation)
-        self._cwd = cwd
-        self._stdin = stdin
-        self._grace = grace
-        self._exits = ExitCodes(self.name, code)
-        self._sandbox = Sandbox(
-            journal, proxy=proxy, extra=environment, allow=allow, isolation=self.isolation
+        super().__init__(
+            name or Path(str(argv[0])).name,
+            tuple(str(part) for part in checked_argv(argv, cwd, here=Path.cwd())),
+            journal,
+            cwd=cwd,
+            environment=environment,
+            allow=allow,
+            proxy=proxy,
+            isolation=isolation,
+            grace=grace,
+            code=code,
         )
-        self._process: Process | None = None
-        self._seen = 0
+        self._stdin = stdin
+        self._position = 0  # of the last expected line
 
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._running().pid
+    def _made(self, **options: Any) -> Process:
+        return Process(self.argv, self.journal, on_line=self._heard, **options)
 
-    @property
-    def exit_code(self) -> int | None:
-        """The exit code, negative for a signal; `None` while it runs."""
-        return self._process.code if self._process is not None and not self._process.alive else None
+    def _begun(self, process: Process) -> None:
+        if self._stdin is not None:
+            self._received(self._stdin)
+            process.feed(self._stdin.encode())
+        self._position = process.started_at or 0
 
-    async def _start(self) -> None:
-        await self._sandbox.open()
-        try:
-            process = Process(
-                self.argv,
-                self.journal,
-                source=self.name,
-                cwd=self._cwd if self._cwd is not None else self._sandbox.home,
-                environment=self._sandbox.environment(),
-                on_line=self._heard,
-                scratch=self._sandbox.root,
-                room=self._sandbox.room,
-            )
-            self._process = process
-            await process.start()
-            if self._stdin is not None:
-                self._received(self._stdin)
-                process.feed(self._stdin.encode())
-        except BaseException:
-            await self._stop()
-            raise
-        self._seen = process.started_at or 0
+    async def _end(self, process: Process) -> None:
+        process.end_input()
+        await process.terminate(grace=self._grace)
 
-    async def _stop(self) -> None:
-        process = self._process
-        code = None if process is None else process.code  # before we end it: it has exited by itself
-        try:
-            if process is not None and process.alive:
-                process.end_input()
-                await process.terminate(grace=self._grace)
-        finally:
-            await self._sandbox.close()
-        if process is not None:
-            self._exits.judge(code, self._seen_at_exit())
-
-    def _seen_at_exit(self) -> str:
+    def _seen(self) -> str:
         return f"{self._shown(0) or 'no line at all'}\nexit code {self.exit_code}"
-
-    def _running(self) -> Process:
-        if self._process is None:
-            raise InvalidStateError(f"{self.name} does not run", hint="start it first")
-        return self._process
 
     def _heard(self, channel: str, line: str) -> None:
         event = MessageSent(text=line, channel=channel, sender=self.name)
@@ -185,7 +150,7 @@ class Command(Daemon):
             raise WaitTimeout(
                 f"{self.name} did not print the expected line within {within:g} s",
                 expected=wanted.describe(),
-                seen=self._shown(self._seen) or "no line at all",
+                seen=self._shown(self._position) or "no line at all",
                 hint="what is shown above came after the last expected line",
             ) from None
         if isinstance(record.event, ProcessExited):
@@ -193,16 +158,16 @@ class Command(Daemon):
             raise ExpectationError(
                 f"{self.name} exited with code {record.event.code} and did not print the expected line",
                 expected=wanted.describe(),
-                seen=self._shown(self._seen) or "no line after the last expected one",
+                seen=self._shown(self._position) or "no line after the last expected one",
             )
-        self._seen = record.position
+        self._position = record.position
         return str(getattr(record.event, "text", ""))
 
     check = checking(expect)
 
     async def _next(self, wanted: Matcher, channel: str | None) -> Record:
         started = self._running().started_at
-        async for record in self.journal.tail(self._seen):
+        async for record in self.journal.tail(self._position):
             if record.source != self.name or record.cause != started:
                 continue
             event = record.event
@@ -260,5 +225,5 @@ class Command(Daemon):
                 seen=self._shown(0) or "no line at all",
                 hint="it may wait for input: end_input() ends it; it has been ended now",
             ) from None
-        self._exits.check(self._exits.code if code == UNSAID else code, found, self._seen_at_exit())
+        self._exits.check(self._exits.code if code == UNSAID else code, found, self._seen())
         return found

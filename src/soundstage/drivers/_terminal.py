@@ -20,13 +20,13 @@ from typing import Any, Final
 
 from soundstage.clock import time_limit
 from soundstage.drivers._argv import checked_argv
-from soundstage.drivers._exits import ExitCodes
-from soundstage.drivers._isolation import AnyIsolation, Isolation, Sandbox, as_isolation
+from soundstage.drivers._isolation import AnyIsolation, Isolation
+from soundstage.drivers._program import Program
 from soundstage.drivers._pty import Pty, PtyProcess
 from soundstage.drivers._screen_log import ScreenLog
-from soundstage.errors import AppError, ExpectationError, InvalidStateError, ScriptError, WaitTimeout
+from soundstage.errors import AppError, ExpectationError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, Noted
-from soundstage.lifecycle import GRACE, Daemon
+from soundstage.lifecycle import GRACE, Process
 from soundstage.match import Matcher, matcher
 from soundstage.net import EgressProxy
 from soundstage.trace import checking
@@ -37,7 +37,7 @@ ENVIRONMENT: Final = {"TERM": "xterm-256color"}
 MAX_ANSWERS: Final = 65536  # bytes that a program may leave unread
 
 
-class Terminal(Daemon):
+class Terminal(Program):
     """A program on a terminal of its own, in a throw-away home, with every way out refused and recorded.
 
     Rows and columns count from 0. The program finds TERM=xterm-256color; the size is the terminal's, so COLUMNS
@@ -100,66 +100,52 @@ class Terminal(Daemon):
     ) -> None:
         if not argv:
             raise ValueError("a terminal needs at least the program: argv is empty")
-        super().__init__(name, journal)
-        self.argv = tuple(str(part) for part in checked_argv(argv, cwd, here=Path.cwd()))
-        self.isolation = as_isolation(isolation)
+        super().__init__(
+            name,
+            tuple(str(part) for part in checked_argv(argv, cwd, here=Path.cwd())),
+            journal,
+            cwd=cwd,
+            environment=environment,
+            allow=allow,
+            proxy=proxy,
+            isolation=isolation,
+            grace=grace,
+            code=code,
+        )
         self._emulator = Emulator(columns=columns, rows=rows, history=scrollback)
-        self._cwd = cwd
-        self._grace = grace
-        self._exits = ExitCodes(name, code)
         self._within = within
         self._echo = echo
         self._on_output = on_output
-        self._sandbox = Sandbox(
-            journal, proxy=proxy, extra=environment, allow=allow, isolation=self.isolation
-        )
         self._log = ScreenLog(journal, name)
         self._pty: Pty | None = None
-        self._process: PtyProcess | None = None
-        self._end: asyncio.Task[int] | None = None
+        self._exit: asyncio.Task[int] | None = None
         self._drawn = False  # to the end
         self._changed = asyncio.Event()
 
     # Its life.
 
-    async def _start(self) -> None:
-        await self._sandbox.open()
-        try:
-            self._pty = Pty(*self._emulator.size, echo=self._echo)
-            self._process = PtyProcess(
-                self.argv,
-                self.journal,
-                source=self.name,
-                cwd=self._cwd if self._cwd is not None else self._sandbox.home,
-                environment=self._sandbox.environment(ENVIRONMENT),
-                scratch=self._sandbox.root,
-                room=self._sandbox.room,
-                pty=self._pty,
-                read=self._read,
-            )
-            await self._process.start()
-        except BaseException:
-            await self._stop()
-            raise
-        self._log.cause = self._process.started_at
-        self._end = asyncio.create_task(self._process.wait(), name=f"{self.name} exit")
-        self._end.add_done_callback(lambda _: self._wake())
+    def _variables(self) -> Mapping[str, str]:
+        return ENVIRONMENT
+
+    def _made(self, **options: Any) -> PtyProcess:
+        self._pty = Pty(*self._emulator.size, echo=self._echo)
+        return PtyProcess(self.argv, self.journal, pty=self._pty, read=self._read, **options)
+
+    def _begun(self, process: Process) -> None:
+        self._log.cause = process.started_at
+        self._exit = asyncio.create_task(process.wait(), name=f"{self.name} exit")
+        self._exit.add_done_callback(lambda _: self._wake())
+
+    async def _over(self) -> None:
+        if self._exit is not None:
+            await self._exit
 
     async def _stop(self) -> None:
-        code = (
-            None if self._process is None else self._process.code
-        )  # before we end it: it has exited by itself
         try:
-            if self._process is not None and self._process.alive:
-                await self._process.end(grace=self._grace)
-            if self._end is not None:
-                await self._end
+            await super()._stop()
         finally:
             if self._pty is not None:
                 self._pty.close()
-            await self._sandbox.close()
-        if code is not None:
-            self._exits.judge(code, self._seen())
 
     async def _read(self) -> None:
         """Read and draw what the program writes, until its end."""
@@ -190,21 +176,6 @@ class Terminal(Daemon):
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-    def _running(self) -> PtyProcess:
-        if self._process is None:
-            raise InvalidStateError(f"{self.name} does not run", hint="start it first")
-        return self._process
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._running().pid
-
-    @property
-    def exit_code(self) -> int | None:
-        """The exit code, negative for a signal; `None` while it runs."""
-        return self._process.code if self._process is not None and not self._process.alive else None
 
     # What it shows.
 
@@ -262,7 +233,7 @@ class Terminal(Daemon):
 
     check = checking(expect)
 
-    async def _shows(self, wanted: Matcher, process: PtyProcess) -> Screen | None:
+    async def _shows(self, wanted: Matcher, process: Process) -> Screen | None:
         """The screen that matches; `None` if the program has exited without."""
         while True:
             changed = self._changed

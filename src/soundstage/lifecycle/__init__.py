@@ -7,7 +7,7 @@ from soundstage.lifecycle._git_call import git_call, run_git
 from soundstage.lifecycle._interrupts import DeferredInterrupts
 from soundstage.lifecycle._lines import LineSplitter
 from soundstage.lifecycle._process import GRACE, SHOWN, Process
-from soundstage.lifecycle._processes import owner_is_dead, started_at, variables_of
+from soundstage.lifecycle._processes import owner_is_dead, started_at
 from soundstage.lifecycle._room import MACHINE_ONLY, Launch, Room
 from soundstage.lifecycle._scratch import ScratchFolder, end_processes_in, remove_tree
 from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
@@ -45,6 +45,5 @@ __all__ = [
     "run_git",
     "started_at",
     "termination_requested",
-    "variables_of",
     "write_beneath",
 ]

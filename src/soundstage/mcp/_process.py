@@ -17,10 +17,10 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.clock import IdSource
-from soundstage.drivers import AnyIsolation, Isolation, Sandbox, as_isolation
-from soundstage.errors import AppError, InvalidStateError, ScriptError, WaitTimeout
+from soundstage.drivers import AnyIsolation, Isolation, Program
+from soundstage.errors import AppError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageSent
-from soundstage.lifecycle import GRACE, Daemon, Process
+from soundstage.lifecycle import GRACE, Process
 from soundstage.match import preview
 from soundstage.mcp._client import McpClient
 from soundstage.mcp._events import McpProbed
@@ -87,7 +87,7 @@ class McpProbe(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.tools)
 
 
-class McpProcess(Daemon):
+class McpProcess(Program):
     """A real MCP server in a process.
 
     Args:
@@ -131,19 +131,22 @@ class McpProcess(Daemon):
         ids: IdSource | None = None,
         grace: float = GRACE,
     ) -> None:
-        super().__init__(name, journal)
         variables = dict(environment or {})
-        self.argv, own = _command(name, config, variables)
-        self.isolation = as_isolation(isolation)
-        self.id = f"mcp_{name}_{(ids if ids is not None else IdSource()).hex(8)}"
-        self._cwd = cwd
-        self._grace = grace
-        self._sandbox = Sandbox(
-            journal, proxy=proxy, extra={**variables, **own}, allow=allow, isolation=self.isolation
+        argv, own = _command(name, config, variables)
+        super().__init__(
+            name,
+            argv,
+            journal,
+            cwd=cwd,
+            environment={**variables, **own},
+            allow=allow,
+            proxy=proxy,
+            isolation=isolation,
+            grace=grace,
         )
-        self._process: Process | None = None
+        self.id = f"mcp_{name}_{(ids if ids is not None else IdSource()).hex(8)}"
         self._client = McpClient(name, self._send)
-        self._end: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     @property
     def started(self) -> McpStarted:
@@ -156,11 +159,6 @@ class McpProcess(Daemon):
         return McpStarted(id=self.id, name=self.name, pid=process.pid, command=self.argv)
 
     @property
-    def exit_code(self) -> int | None:
-        """The exit code, negative for a signal; nothing while it runs."""
-        return self._process.code if self._process is not None and not self._process.alive else None
-
-    @property
     def told(self) -> Any:
         """Gets the method and the params of what the server tells by itself."""
         return self._client.told
@@ -169,35 +167,15 @@ class McpProcess(Daemon):
     def told(self, tell: Any) -> None:
         self._client.told = tell
 
-    async def _start(self) -> None:
-        await self._sandbox.open()
-        try:
-            process = Process(
-                self.argv,
-                self.journal,
-                source=self.name,
-                cwd=self._cwd if self._cwd is not None else self._sandbox.home,
-                environment=self._sandbox.environment(),
-                on_line=self._heard,
-                line_limit=LINE_LIMIT,
-                scratch=self._sandbox.root,
-                room=self._sandbox.room,
-            )
-            await process.start()
-            self._process = process
-            self._end = asyncio.create_task(self._watch(process), name=f"{self.name} end")
-        except BaseException:
-            await self._sandbox.close()
-            raise
+    def _made(self, **options: Any) -> Process:
+        return Process(self.argv, self.journal, on_line=self._heard, line_limit=LINE_LIMIT, **options)
 
-    async def _stop(self) -> None:
-        try:
-            if self._process is not None and self._process.alive:
-                await self._process.end(grace=self._grace)
-            if self._end is not None:
-                await self._end
-        finally:
-            await self._sandbox.close()
+    def _begun(self, process: Process) -> None:
+        self._watching = asyncio.create_task(self._watch(process), name=f"{self.name} end")
+
+    async def _over(self) -> None:
+        if self._watching is not None:
+            await self._watching
 
     async def end(self) -> McpStopped:
         """Stop it and say what is left. Harmless when repeated."""
@@ -263,11 +241,6 @@ class McpProcess(Daemon):
         )
         self.journal.append(event, source=self.name, cause=self._running().started_at)
         return probe
-
-    def _running(self) -> Process:
-        if self._process is None:
-            raise InvalidStateError(f"the MCP server {self.name} does not run", hint="start it first")
-        return self._process
 
     async def _send(self, message: bytes) -> None:
         await self._running().write(message + b"\n")
