@@ -40,7 +40,7 @@ def launch(
 
 
 def said(control: socket.socket) -> dict[str, Any]:
-    """What the launcher says next."""
+    """The launcher's next report."""
     with control.makefile("rb") as stream:
         size = int.from_bytes(stream.read(LENGTH), "little")
         report: dict[str, Any] = marshal.loads(stream.read(size))

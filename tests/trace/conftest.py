@@ -20,7 +20,8 @@ from soundstage.messages import (
     tool,
     user,
 )
-from soundstage.models import JournaledModel, Reply, Rule, Script, ScriptedModel, When, complete
+from soundstage.models import JournaledModel, Reply, Script, ScriptedModel, When, complete
+from soundstage.scripts import Rule
 from soundstage.trace import Trace
 
 MODEL = "claude-opus-5-5"

@@ -150,7 +150,7 @@ class _KeepingProcess(Process):
         self._kept[channel].add(data)
 
     def text(self, channel: str) -> str:
-        """What has come on a channel."""
+        """The output of a channel so far."""
         return self._kept[channel].text()
 
 

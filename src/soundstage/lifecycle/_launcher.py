@@ -81,7 +81,7 @@ def main(control: int) -> None:
 
 
 def heard(control: int) -> dict[str, Any]:
-    """What the harness says."""
+    """Read the job that the harness sends."""
     size = int.from_bytes(_read(control, LENGTH), "little")
     job: dict[str, Any] = marshal.loads(_read(control, size))  # noqa: S302  (both ends are ours)
     return job
@@ -201,7 +201,7 @@ def _take_terminal() -> None:
 
 
 def _heed_signals() -> None:
-    """What we ignore is ignored by what we start: SIGPIPE by Python, Ctrl-C and hang-ups in the background."""
+    """Reset ignored signals, which programs inherit: SIGPIPE by Python, Ctrl-C and hang-ups in the background."""
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -34,7 +34,7 @@ class LineSplitter:
         return lines
 
     def flush(self) -> list[str]:
-        """What is left at the end of the stream."""
+        """The rest at the end of the stream."""
         return [self._line(b"")] if self._rest else []
 
     def _line(self, end: bytes) -> str:

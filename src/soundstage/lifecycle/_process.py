@@ -158,7 +158,7 @@ class Process:
         return (asyncio.subprocess.PIPE,) * 3
 
     def _readers(self) -> list[Coroutine[Any, Any, None]]:
-        """What reads its output, until all is read."""
+        """The readers of its output; each ends when all is read."""
         assert self._launcher is not None
         streams = (("stdout", self._launcher.stdout), ("stderr", self._launcher.stderr))
         return [self._read(channel, stream) for channel, stream in streams if stream is not None]
@@ -353,7 +353,7 @@ class Process:
 
 
 async def _report(reports: asyncio.StreamReader) -> dict[str, Any]:
-    """What the launcher says next; empty if it is gone."""
+    """The launcher's next report; empty if it is gone."""
     try:
         size = int.from_bytes(await reports.readexactly(LENGTH), "little")
         data = await reports.readexactly(size)

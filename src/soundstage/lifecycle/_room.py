@@ -1,4 +1,4 @@
-"""What keeps a program apart besides its folders and its variables: a network of its own, or a container."""
+"""The protocol of isolation beyond folders and variables: a network namespace, a sandbox, a container."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MACHINE_ONLY: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class Launch(NamedTuple):
-    """What the launcher starts, and in which namespaces."""
+    """A command for the launcher, and its namespaces."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -28,11 +28,11 @@ class Room(Protocol):
         ...
 
     async def enter(self, launch: Launch) -> Launch:
-        """What is to be launched so that this program runs in here."""
+        """The launch that makes this program run in here."""
         ...
 
     async def leave(self, launch: Launch) -> None:
-        """What `enter` has returned is over: let nothing of it be left. Harmless when repeated."""
+        """Remove all that is left of a launch of `enter` that is over. Harmless when repeated."""
         ...
 
     def read(self) -> None:

@@ -182,7 +182,7 @@ class ScriptedModel:
         return self._default
 
     def _asked(self, request: ModelRequest) -> tuple[RequestFacts, str]:
-        """What conditions look at, and the one that a rule must have to be asked: of a side request, its purpose."""
+        """The facts for conditions, and the condition that a rule needs: for a side request, its purpose."""
         if request.purpose == "main":
             return RequestFacts(request, self._context(request)), ""
         return RequestFacts(request, _NO_CONTEXT), "purpose"

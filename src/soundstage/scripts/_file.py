@@ -71,7 +71,7 @@ def sorted_problems(report: SourceReport) -> tuple[ScriptProblem, ...]:
 
 @contextlib.contextmanager
 def reporting(report: SourceReport, node: SourceNode, key: str) -> Iterator[None]:
-    """What a script says that cannot be, when it is made, becomes a problem of this line."""
+    """Turn errors of the script's parts into problems of this line."""
     try:
         yield
     except ScriptError as error:

@@ -26,11 +26,11 @@ _SHORT: Final = 64  # lists up to this length are sorted at once, longer ones ar
 
 Key = str | int
 Kinds = Mapping[str, Literal["text", "name", "number"]]
-"""What a condition looks at, for those that may be anchors: a text, a name or names, a number."""
+"""The values of conditions that may be anchors: a text, a name or names, a number."""
 
 
 class Facts(Protocol):
-    """What conditions look at, each worked out when it is first asked for."""
+    """The values that conditions look at, each worked out when it is first asked for."""
 
     @property
     def known(self) -> Mapping[str, Any]:

@@ -1,0 +1,77 @@
+"""Names and first words: one class name means one thing in the package, and a docstring says what the thing is."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "soundstage"
+DONE = (  # parts whose class names are unique and whose docstrings are in shape; the others follow
+    "cli.py",
+    "clock",
+    "config.py",
+    "errors.py",
+    "guard",
+    "lifecycle",
+    "match",
+    "messages.py",
+    "models",
+    "net",
+    "report",
+    "scripts",
+    "trace",
+    "wings.py",
+    "wire",
+)
+WORDS = (
+    "bench",
+    "examples",
+    "tools",
+    "tests/trace",
+    "tests/wire",
+    "tests/support",
+    "tests/lifecycle",
+    "tests/models",
+)
+
+
+def part_of(path):
+    """The part of the package that a file belongs to: a folder or a module at its top."""
+    return path.relative_to(PACKAGE).parts[0]
+
+
+def classes():
+    """Every class of the parts that are done: its name -> the places that define it."""
+    found = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and part_of(path) in DONE:
+                found[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    return found
+
+
+def vague_docstrings(path):
+    """The docstrings of a file that begin with "What", with their lines."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, kinds) and (ast.get_docstring(node) or "").startswith("What"):
+            yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+
+
+def test_no_public_class_name_is_defined_twice():
+    found = classes()
+    assert len(found) > 100
+    twice = {name: places for name, places in found.items() if len(places) > 1 and not name.startswith("_")}
+    assert twice == {}
+
+
+@pytest.mark.parametrize("part", [*(f"src/soundstage/{name}" for name in DONE), *WORDS])
+def test_no_docstring_begins_with_what(part):
+    place = ROOT / part
+    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    assert files
+    assert [found for path in files for found in vague_docstrings(path)] == []
