@@ -66,7 +66,7 @@ def _row(what: str, against: str, times: dict[str, list[float]], target: float) 
 
 
 def _missing() -> str:
-    from soundstage.drivers.claude_code import find_cli
+    from soundstage.claude_code import find_cli
     from soundstage.errors import EnvironmentProblem
 
     try:
@@ -86,7 +86,7 @@ def _driven() -> float:
 
 
 async def _drive(workspace: Path) -> str:
-    from soundstage.drivers import ClaudeCode
+    from soundstage.claude_code import ClaudeCode
     from soundstage.journal import Journal
     from soundstage.models import Script, ScriptedModel
     from soundstage.wire import ModelServer
@@ -114,7 +114,7 @@ def _driven_plugin() -> float:
 
 
 async def _drive_plugin(workspace: Path) -> str:
-    from soundstage.drivers import ClaudeCode
+    from soundstage.claude_code import ClaudeCode
     from soundstage.journal import Journal
     from soundstage.models import Script, ScriptedModel
     from soundstage.wire import ModelServer
@@ -193,16 +193,16 @@ def _prompted(
 
 
 def _command() -> list[str]:
+    from soundstage.claude_code import SessionOptions, find_cli
+    from soundstage.claude_code._options import arguments
     from soundstage.clock import IdSource
-    from soundstage.drivers.claude_code import SessionOptions, find_cli
-    from soundstage.drivers.claude_code._options import arguments
 
     return [str(find_cli()), *arguments(SessionOptions(), IdSource().uuid())]
 
 
 def _environment(root: Path, port: int) -> dict[str, str]:
+    from soundstage.claude_code._environment import claude_environment
     from soundstage.drivers._isolation import isolated
-    from soundstage.drivers.claude_code._environment import claude_environment
 
     own = claude_environment(
         f"http://127.0.0.1:{port}", root / "tmp", permission_mode="default", root=os.geteuid() == 0

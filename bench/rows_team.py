@@ -165,8 +165,8 @@ def _trace_seconds(count: int) -> float:
 
 def _conversations_row() -> Row:
     """Conversations of eight executions with feedback, many at once on one stage; no words may cross over."""
+    from soundstage.agents.scenarios import TeamStage, assert_no_leak, complete, hand_on, route, team
     from soundstage.clock import run
-    from soundstage.testing.scenarios import TeamStage, assert_no_leak, complete, hand_on, route, team
 
     words = [f"word-{number:03}" for number in range(CONVERSATIONS)]
 

@@ -13,18 +13,15 @@ from typing import Final
 FULL: Final = {
     "the real Claude Code CLI in full: each start costs half a second": (
         "e2e/claude_code/",
-        "drivers/claude_code/",
-        "drivers/test_netns_claude_code.py",
-        "mcp_server/test_(agent_client|conversations|hooks|plugins|stages).py",
-        "plugin_check/test_(run|reports|known|expansion).py",
+        "claude_code/test_",
+        "claude_code/harness/test_(agent_client|conversations|hooks|plugins|stages).py",
+        "claude_code/plugin_check/test_(run|reports|known|expansion).py",
         "mcp/test_(claude_code|stubs).py",
         "examples/test_(plugins|plugin_hooks).py",
-        "pytest_plugin/test_harness.py",
     ),
     "containers and compose: they need an engine and images": (
-        "drivers/test_container",
-        "pytest_plugin/test_containers.py",
-        "mcp_server/test_environment.py",
+        "containers/",
+        "claude_code/harness/test_environment.py",
     ),
     "browsers: a page of Chromium for each test": (
         "report/browser/",
@@ -48,12 +45,12 @@ FULL: Final = {
     ),
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
-        "mcp_server/test_(transports|mcp|harness).py",
+        "claude_code/harness/test_(transports|mcp|harness).py",
         "pytest_plugin/test_(asynchronous|failures|pages|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
         "testing/test_snapshot_fixture.py",
         r"models/test_typing\.py::test_mypy",
         r"test_docs\.py::test_the_examples_of_a_document",
-        r"worlds/projects/test_create\.py::test_the_tests_of_a_new_project",
+        r"claude_code/projects/test_create\.py::test_the_tests_of_a_new_project",
         "mcp/test_(recording|process|faults).py",
         "wings/test_mailbox.py",
     ),
@@ -61,21 +58,21 @@ FULL: Final = {
 
 KEPT: Final = {
     "one scenario of each real component": (
-        r"drivers/claude_code/test_session\.py::test_a_denied_tool_is_reported",
-        r"plugin_check/test_run\.py::test_our_own_plugins_have_no_finding\[epti\]",
+        r"claude_code/test_session\.py::test_a_denied_tool_is_reported",
+        r"claude_code/plugin_check/test_run\.py::test_our_own_plugins_have_no_finding\[epti\]",
         r"report/browser/test_access\.py::test_the_first_tab_stop",
         r"examples/test_console_agent\.py::test_the_scripted_sentence_is_shown",
         r"examples/test_discord_chat\.py::test_a_message_comes_back_in_its_channel",
         r"e2e/test_cli\.py::test_(serve_prints_one_line|check_says|show_prints_the_trace)",
-        r"mcp_server/test_transports\.py::test_a_client_over_stdio_has_all_tools",
+        r"claude_code/harness/test_transports\.py::test_a_client_over_stdio_has_all_tools",
         r"pytest_plugin/test_plugin\.py::test_a_(passing|failing)_test",
         r"pytest_plugin/test_(failures|asynchronous)\.py::test_(the_cause_comes_first|asynchronous_tests)",
         r"test_docs\.py::test_the_examples_of_a_document.*(README|pytest)",
         r"mcp/test_process\.py::test_a_real_server",
     ),
     "in process, although beside tests that are not": (
-        r"drivers/claude_code/test_hooks\.py::test_(what_a_hook_decided|settings_of_another_shape)",
-        r"pytest_plugin/test_harness\.py::test_(an_address_without|what_is_no_address)",
+        r"claude_code/test_hooks\.py::test_(what_a_hook_decided|settings_of_another_shape)",
+        r"claude_code/test_harness_client\.py::test_(an_address_without|what_is_no_address)",
         r"e2e/test_demo\.py::.*in process, virtual time",
     ),
 }

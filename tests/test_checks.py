@@ -15,7 +15,7 @@ from soundstage.host import HostBuilder
 from soundstage.trace import Finding, checking, checking_now, name_of_check
 
 LEFT_OUT = (
-    "soundstage.mcp_server",  # tools, whose results say whether they hold
+    "soundstage.claude_code.harness",  # tools, whose results say whether they hold
     "soundstage.demo",
 )
 

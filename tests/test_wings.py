@@ -10,6 +10,7 @@ import pytest
 
 from soundstage import wings as module
 from soundstage.errors import EnvironmentProblem
+from soundstage.mcp_server import Toolset
 from soundstage.wings import Wing, load_target, wings
 
 
@@ -31,8 +32,9 @@ def test_what_the_records_name_is_there():
     for wing in wings():
         for name in (*wing.events, *wing.fixtures):
             __import__(name)
-        for target in wing.commands.values():
+        for target in (*wing.commands.values(), *wing.scripts.values(), *wing.levels.values()):
             assert callable(load_target(target))
+        assert wing.tools == "" or isinstance(load_target(wing.tools), Toolset)
 
 
 def test_the_records_and_fixtures_are_imported_without_the_wings_themselves():
@@ -42,7 +44,8 @@ from soundstage.wings import wings
 for wing in wings():
     for name in wing.fixtures:
         __import__(name)
-print(*sorted(name for name in sys.modules if name.startswith("soundstage.") and name.count(".") > 1))
+ours = {f"soundstage.{wing.name}." for wing in wings()}
+print(*sorted(name for name in sys.modules if name.startswith(tuple(ours))))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == sorted(name for wing in wings() for name in wing.fixtures)

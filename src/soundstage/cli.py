@@ -1,5 +1,7 @@
 """The command line: parses arguments, calls one function per command, turns errors into exit codes.
 
+Wings bring commands of their own; they print by `say` and `warn` too.
+
 Exit codes: 0 good; 1 a check failed; 2 usage or bad input.
 """
 
@@ -9,19 +11,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
 from soundstage.errors import ExpectationError, ScriptProblem, SoundstageError
 from soundstage.wings import load_target, wings
 
-if TYPE_CHECKING:
-    from soundstage.drivers import Isolation
-
 GOOD, FAILED, BAD_INPUT = 0, 1, 2
-
-LEVELS = "process, netns, sandbox or container."
+LEVELS: Final = "process, netns, sandbox or container."
 
 app = typer.Typer(
     name="soundstage",
@@ -102,7 +100,7 @@ def serve(
     options = ServeOptions(
         script, settings.host, settings.port, kept, settings.strict, settings.seed, token, control_token
     )
-    run_server(options, say=_say, warn=_warn)
+    run_server(options, say=say, warn=warn)
 
 
 @app.command()
@@ -116,10 +114,10 @@ def check(script: ScriptFile) -> None:
     """
     problems = _checker_of(script)(script)
     for problem in problems:
-        _say(str(problem))
+        say(str(problem))
     if any(not problem.warning for problem in problems):
         raise typer.Exit(FAILED)
-    _say(f"{script}: good" + (f", {len(problems)} warning(s)" if problems else ""))
+    say(f"{script}: good" + (f", {len(problems)} warning(s)" if problems else ""))
 
 
 def _checker_of(script: Path) -> Callable[[Path], Sequence[ScriptProblem]]:
@@ -147,7 +145,7 @@ def schema() -> None:
 
     from soundstage.models import script_schema
 
-    _say(msgspec.json.format(msgspec.json.encode(script_schema())).decode())
+    say(msgspec.json.format(msgspec.json.encode(script_schema())).decode())
 
 
 @app.command()
@@ -165,7 +163,7 @@ def show(
     """
     from soundstage.report import show_journal
 
-    _say(show_journal(journal, html=html))
+    say(show_journal(journal, html=html))
 
 
 @app.command()
@@ -203,74 +201,29 @@ def mcp(
         "projects": projects,
         "plugins": tuple(plugins) if plugins else None,
         "artifacts": artifacts,
-        "isolation": isolation if isolation.startswith("service:") else _level(isolation).value,
+        "isolation": level(isolation),
     }
     known = {name: value for name, value in given.items() if value is not None}
     options = McpOptions.from_environment()._replace(http=http, open=no_token, **known)
-    raise typer.Exit(serve_mcp(options, say=_say, warn=_warn))
+    raise typer.Exit(serve_mcp(options, say=say, warn=warn))
 
 
-project = typer.Typer(help="Projects for an agent to work on.", no_args_is_help=True)
-app.add_typer(project, name="project")
+def level(name: str) -> str:
+    """The name of an isolation level, if there is such a level, or `service:SOCKET`.
 
-
-@project.command("new")
-def project_new(
-    folder: Annotated[Path, typer.Argument(help="Where; it must not exist, or be empty.")],
-    type_: Annotated[str, typer.Option("--type", help="web-app, cli or library.")] = "cli",
-    language: Annotated[str, typer.Option(help="python, javascript or go.")] = "python",
-    name: Annotated[str | None, typer.Option(help="As people write it; made of the folder's name.")] = None,
-    git: Annotated[bool, typer.Option("--git", help="Put it under git, with a first commit.")] = False,
-) -> None:
-    """Generate a small project whose own tests pass with its own toolchain.
-
-    Example: `soundstage project new calc --type cli --language python --name "Calculator App" --git`
+    Raises:
+        typer.BadParameter: if there is none.
     """
-    from soundstage.worlds.projects import create_project, project_text, set_up_git
+    from soundstage.drivers import level_names
 
-    made = create_project(type_, language, folder, name)
-    _say(project_text(made))
-    if git:
-        _say(f"  git: {set_up_git(made.path).commit}")
-
-
-plugin = typer.Typer(help="Plugins of Claude Code.", no_args_is_help=True)
-app.add_typer(plugin, name="plugin")
+    known = level_names()
+    if name not in known and not name.startswith("service:"):
+        raise typer.BadParameter(f"{name!r} is no isolation level; known: {', '.join(known)}")
+    return name
 
 
-@plugin.command("test")
-def plugin_test(
-    folder: Annotated[Path, typer.Argument(help="A plugin, or a marketplace with plugins.")],
-    junit: Annotated[Path | None, typer.Option(help="Write a JUnit file too.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page too.")] = None,
-    isolation: Annotated[str, typer.Option(help=LEVELS)] = "process",
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail the test.")] = False,
-    within: Annotated[float, typer.Option(help="Seconds that a hook or a server may take.")] = 10.0,
-) -> None:
-    """Test a plugin that has no test yet, with the real Claude Code CLI, offline.
-
-    Reads its files, loads it, expands every command, runs every hook for each of its events, starts every MCP
-    server. Says what is broken, with file and line. Exit codes: 0 sound, 1 something is broken, 2 not testable.
-
-    Example: `soundstage plugin test ./my-plugin --junit report.xml`
-    """
-    from soundstage.plugin_check import PluginTestOptions, run_plugin_test
-
-    options = PluginTestOptions(folder, junit, html, _level(isolation), strict, within)
-    raise typer.Exit(run_plugin_test(options, say=_say, warn=_warn))
-
-
-def _level(name: str) -> Isolation:
-    from soundstage.drivers import Isolation
-
-    try:
-        return Isolation(name)
-    except ValueError:
-        known = ", ".join(level.value for level in Isolation)
-        raise typer.BadParameter(f"{name!r} is no isolation level; known: {known}") from None
-
-
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a result."""
     try:
         typer.echo(text)
         sys.stdout.flush()
@@ -278,12 +231,13 @@ def _say(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
+    """Print what is wrong, on standard error."""
     typer.echo(f"soundstage: {text}", err=True)
 
 
 def _stop(error: SoundstageError) -> NoReturn:
-    _warn(str(error))
+    warn(str(error))
     sys.exit(FAILED if isinstance(error, ExpectationError) else BAD_INPUT)
 
 

@@ -43,6 +43,10 @@ class Wing:
         scripts: top-level keys of script files of its own, each with `module:name` of a function that checks such a
             file and returns its problems, for `soundstage check`.
         commands: names of commands of `soundstage`, each with `module:name` of a function, or of a `typer.Typer`.
+        levels: names of isolation levels, each with `module:name` of what makes one without arguments, a
+            `drivers.Level`.
+        tools: `module:name` of the `mcp_server.Toolset` that `soundstage mcp` offers.
+        uses: names of the wings whose modules it imports.
 
     Example:
         >>> Wing(name="mailbox", events=("soundstage_mailbox.events",)).fixtures
@@ -55,12 +59,32 @@ class Wing:
     real_time: tuple[str, ...] = ()
     scripts: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
+    tools: str = ""
+    uses: tuple[str, ...] = ()
 
 
 _OURS: Final = (
     Wing(name="agents", events=("soundstage.agents._entries", "soundstage.agents.teams._events")),
-    Wing(name="claude_code", events=("soundstage.drivers.claude_code._events",)),
-    Wing(name="containers", events=("soundstage.drivers._container._events",)),
+    Wing(
+        name="claude_code",
+        events=("soundstage.claude_code._events",),
+        fixtures=("soundstage.claude_code._fixtures",),
+        real_time=("claude_code",),
+        commands={
+            "plugin": "soundstage.claude_code._command_line:plugin",
+            "project": "soundstage.claude_code._command_line:project",
+        },
+        tools="soundstage.claude_code.harness._table:TOOLSET",
+        uses=("mcp",),
+    ),
+    Wing(
+        name="containers",
+        events=("soundstage.containers._events",),
+        fixtures=("soundstage.containers._fixtures",),
+        real_time=("docker_environment",),
+        levels={"container": "soundstage.containers:InContainer"},
+    ),
     Wing(name="demo", commands={"demo": "soundstage.demo._command:demo"}),
     Wing(
         name="discord",
@@ -134,8 +158,9 @@ def _checked(records: Iterable[Wing]) -> tuple[Wing, ...]:
     found = tuple(records)
     for wing in found:
         commands = (f"the command {command!r}" for command in wing.commands)
+        levels = (f"the isolation level {level!r}" for level in wing.levels)
         scripts = (f"the scripts with {key!r}" for key in wing.scripts)
-        for name in (f"the name {wing.name!r}", *commands, *scripts):
+        for name in (f"the name {wing.name!r}", *commands, *scripts, *levels):
             if name in owners:
                 raise EnvironmentProblem(
                     f"two wings have {name}: {owners[name]} and {wing.name}",
@@ -181,6 +206,7 @@ def lazy_window(package: str, file: str, *, extra: str = "") -> Window:
     import lazy_loader
 
     load, names, public = lazy_loader.attach_stub(package, file)
+    public.sort(key=lambda name: (not name.isupper(), not name[0].isupper(), name))
 
     def load_or_tell(name: str) -> Any:
         if name not in names():

@@ -16,6 +16,7 @@ from soundstage.agents import (
     LengthShatter,
     ParagraphShatter,
     SettingError,
+    configured_app,
 )
 from soundstage.clock import run
 from soundstage.discord import VirtualDiscordGateway, discord_of
@@ -234,7 +235,7 @@ def test_two_branches_share_one_virtual_discord():
         await host.clock.sleep(60)
         return sorted(discord_of(host).sent_messages)
 
-    heard = HostBuilder().add(VirtualDiscordGateway).configure(two_channels).run(body)
+    heard = HostBuilder().add(VirtualDiscordGateway).with_app(configured_app(two_channels)).run(body)
     assert heard == [(1001, "heard one"), (1001, "heard two"), (1002, "heard one"), (1002, "heard two")]
 
 
@@ -253,5 +254,10 @@ def test_either_switch_lets_messages_of_bots_in_and_the_branch_has_the_last_word
         await host.clock.sleep(5)
         return [message.text for message in discord_of(host).sent_messages]
 
-    sent = HostBuilder().add(VirtualDiscordGateway, include_bots=gateway).configure(configure).run(body)
+    sent = (
+        HostBuilder()
+        .add(VirtualDiscordGateway, include_bots=gateway)
+        .with_app(configured_app(configure))
+        .run(body)
+    )
     assert sent == (["heard beep"] if heard else [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from soundstage.agents import AgentPrompt, ChatReceived, CovenantError, Pump
+from soundstage.agents import AgentPrompt, ChatReceived, CovenantError, Pump, configured_app
 from soundstage.host import HostBuilder
 
 
@@ -20,7 +20,7 @@ def test_an_app_that_nobody_reads_the_input_of_is_refused_at_its_start(configure
         raise AssertionError("the body must not run")
 
     with pytest.raises(CovenantError, match="'console' takes ChatReceived in and nobody reads it"):
-        HostBuilder().configure(configure).run(body)
+        HostBuilder().with_app(configured_app(configure)).run(body)
 
 
 def test_input_that_a_daemon_by_hand_reads_is_read(run_app):

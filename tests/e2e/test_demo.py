@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from soundstage.claude_code import find_cli
 from soundstage.demo._run import SCENARIOS, run_demo, run_scenario, told
-from soundstage.drivers.claude_code import find_cli
 from soundstage.errors import EnvironmentProblem, ExpectationError
 from soundstage.journal import Redactor, ScreenChanged, read_journal
 from soundstage.models import Script

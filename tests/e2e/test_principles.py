@@ -31,6 +31,7 @@ import pytest
 
 from soundstage import Script
 from soundstage.agents.runtime import AgentLoop, tool
+from soundstage.agents.scenarios import SCENARIOS, TeamStage, feedback_loop, play, scenario
 from soundstage.clock import SystemClock, run
 from soundstage.errors import ExpectationError
 from soundstage.host import HostBuilder
@@ -52,7 +53,6 @@ from soundstage.journal import (
 )
 from soundstage.messages import Caller, ModelRequest, user
 from soundstage.models import LiveModel, complete
-from soundstage.testing.scenarios import SCENARIOS, TeamStage, feedback_loop, play, scenario
 from soundstage.trace import (
     Trace,
     assert_agent_sequence,
@@ -279,7 +279,7 @@ def test_a_tool_whose_run_is_stopped_ends_in_the_trace():
         return "never"
 
     async def main():
-        from soundstage.testing.scenarios import route, team
+        from soundstage.agents.scenarios import route, team
 
         async with TeamStage(agents=team("dig"), tools=[dig]) as stage:
             stage.script.on(agent="orchestrator").reply(route("executor"))
@@ -447,7 +447,7 @@ def test_what_runs_in_production_imports_nothing_that_is_for_tests(group):
     [
         "import pytest",
         "def f():\n    from unittest.mock import patch",
-        "from soundstage.testing.scenarios import team",
+        "from soundstage.agents.scenarios import team",
         "import soundstage.testing",
         "from soundstage import testing",
         "from soundstage.models import ScriptedModel",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples import console_agent
-from soundstage.agents import AgentResponse, AgentThought, ChatReceived, ChatReply, CovenantError
+from soundstage.agents import AgentResponse, AgentThought, ChatReceived, ChatReply, CovenantError, journals_of
 from soundstage.errors import ScriptError, SoundstageError
 from soundstage.journal import MessageSent
 from soundstage.messages import assistant, system, user
@@ -70,7 +70,7 @@ def test_a_thought_is_on_record_before_the_answer_and_ends_there():
         await host.console.send("why")
         await host.console.expect("Because")
         assert_ordered(host.journal, ChatReceived, AgentThought, AgentResponse, ChatReply, MessageSent)
-        return host.journals.get(AgentThought).events()
+        return journals_of(host).get(AgentThought).events()
 
     assert in_process(console_agent).run(body) == [AgentThought(text="A riddle.", sender="agent")]
 

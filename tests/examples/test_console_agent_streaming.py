@@ -16,6 +16,7 @@ from soundstage.agents import (
     FunctionWindow,
     ImmediateWindow,
     SettingError,
+    journals_of,
 )
 from soundstage.clock import VirtualClock
 from soundstage.errors import SoundstageError
@@ -42,7 +43,7 @@ def ask(*chunks, last, **reply):
 
 def overridden(chunk, policy):
     """The real configuration, with one window policy of the test's."""
-    return in_process(console_agent_streaming).configure(lambda app: app.with_window(chunk, policy))
+    return in_process(console_agent_streaming, lambda app: app.with_window(chunk, policy))
 
 
 def test_four_chunks_are_two_outputs_under_a_policy_that_cuts_at_white_space():
@@ -119,7 +120,7 @@ def test_thoughts_are_put_together_by_their_own_policy_and_are_not_shown():
         host.llm.on(user="why").reply(blocks=blocks)
         await host.console.send("why")
         await host.console.expect("Because.")
-        entries = host.journals.get(AgentEntry).events()
+        entries = journals_of(host).get(AgentEntry).events()
         return host.console.lines, [
             (type(entry), entry.text) for entry in entries if isinstance(entry, AgentThought | AgentResponse)
         ]
@@ -145,7 +146,7 @@ def test_the_journal_has_prompt_chunks_and_end_before_the_last_output():
         await ask("One.\n\n", "Two.", last="Two.")(host)
         last = event(AgentResponse, text="Two.")
         assert_ordered(host.journal, AgentPrompt, AgentResponseChunk, AgentStreamCompleted, last)
-        return [(entry.text, entry.sender) for entry in host.journals.get(AgentResponse).events()]
+        return [(entry.text, entry.sender) for entry in journals_of(host).get(AgentResponse).events()]
 
     assert in_process(console_agent_streaming).run(body) == [("One.\n\n", "agent"), ("Two.", "agent")]
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from examples import console_chat
-from soundstage.agents import ChatEntry, ChatReceived, ChatReply
+from soundstage.agents import ChatEntry, ChatReceived, ChatReply, journals_of
 from soundstage.clock import SystemClock, VirtualClock, run
 from soundstage.errors import ExpectationError
 from soundstage.journal import DaemonChanged
@@ -84,7 +84,7 @@ def test_the_chat_journal_has_what_the_user_said_before_what_the_bot_said():
     async def body(host):
         await host.console.send("hello")
         await host.console.expect("hello")
-        said, reply = host.journals.get(ChatEntry).events()[:2]
+        said, reply = journals_of(host).get(ChatEntry).events()[:2]
         assert_ordered(host.journal, ChatReceived, ChatReply)
         return said, reply
 

@@ -18,6 +18,7 @@ from soundstage.agents import (
     ChatReplyDraft,
     CovenantError,
     DiscordBranch,
+    configured_app,
 )
 from soundstage.discord import VirtualDiscordGateway, discord_of
 from soundstage.errors import InvalidStateError
@@ -110,10 +111,12 @@ def test_a_covenant_that_is_refused_starts_nothing():
     async def body(host):
         raise AssertionError("the body must not run")
 
-    builder = HostBuilder().add(VirtualDiscordGateway)
-    builder.configure(lambda app: app.covenant().connect(app.use_discord(GENERAL)).routes(lambda to: None))
     with pytest.raises(CovenantError, match="2 errors"):
-        builder.run(body)
+        HostBuilder().add(VirtualDiscordGateway).with_app(
+            configured_app(
+                lambda app: app.covenant().connect(app.use_discord(GENERAL)).routes(lambda to: None)
+            )
+        ).run(body)
 
 
 def test_routes_are_declared_once_and_after_all_branches_are_connected():

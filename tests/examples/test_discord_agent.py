@@ -21,6 +21,7 @@ from soundstage.agents import (
     ChatReceived,
     ChatReply,
     ChatReplyDraft,
+    journals_of,
 )
 from soundstage.clock import run
 from soundstage.discord import discord_of
@@ -171,7 +172,7 @@ def test_the_typed_journals_of_a_run_have_the_entries_of_their_family(bot):
 
     host = in_process(bot).run(body)
     chat, agent = (
-        [entry for entry in host.journals.get(family).events() if hasattr(entry, "text")]
+        [entry for entry in journals_of(host).get(family).events() if hasattr(entry, "text")]
         for family in (ChatEntry, AgentEntry)
     )
     assert chat == [

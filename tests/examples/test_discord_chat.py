@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from examples import discord_chat
-from soundstage.agents import ChatEntry, ChatReceived, ChatReply
+from soundstage.agents import ChatEntry, ChatReceived, ChatReply, journals_of
 from soundstage.clock import SystemClock, VirtualClock, run
 from soundstage.discord import (
     DiscordGatewayChanged,
@@ -115,7 +115,7 @@ def test_the_chat_journal_has_what_the_user_said_before_what_the_bot_said():
         assert_ordered(host.journal, ChatReceived, ChatReply)
         return [
             entry
-            for entry in host.journals.get(ChatEntry).events()
+            for entry in journals_of(host).get(ChatEntry).events()
             if type(entry) in (ChatReceived, ChatReply)
         ]
 

@@ -16,6 +16,7 @@ from soundstage.agents import (
     ChatStreamCompleted,
     CompletionWindow,
     ImmediateWindow,
+    journals_of,
 )
 from soundstage.clock import run
 from soundstage.discord import discord_of
@@ -99,8 +100,8 @@ def test_a_draft_becomes_chunks_then_a_completion_and_replies():
         await discord_of(host).expect_message("Three")
         await discord_of(host).expect_nothing(within=2)
         assert_ordered(host.journal, ChatReplyDraft, ChatChunk, ChatStreamCompleted)
-        chunks = [entry.text for entry in host.journals.get(ChatChunk).events()]
-        return chunks, [entry.text for entry in host.journals.get(ChatReply).events()]
+        chunks = [entry.text for entry in journals_of(host).get(ChatChunk).events()]
+        return chunks, [entry.text for entry in journals_of(host).get(ChatReply).events()]
 
     pieces = ["One.", " Two.", " Three"]
     assert in_process(discord_streaming).run(body) == (pieces, pieces)
@@ -111,7 +112,7 @@ def test_a_test_can_take_another_window_policy_and_the_joined_output_is_the_same
     async def body(host):
         return await read_aloud(host, "One. Two. Three")
 
-    builder = in_process(discord_streaming).configure(lambda app: app.with_window(ChatChunk, window))
+    builder = in_process(discord_streaming, lambda app: app.with_window(ChatChunk, window))
     messages = builder.run(body)
     assert ("".join(messages), len(messages)) == ("One. Two. Three", count)
 

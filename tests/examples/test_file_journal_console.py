@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from examples import file_journal_console
-from soundstage.agents import ChatEntry, ChatReceived, ChatReply
+from soundstage.agents import ChatEntry, ChatReceived, ChatReply, journals_of
 from soundstage.journal import Journal, read_journal
 from support.ways import as_program, in_process, start_alone
 
@@ -109,7 +109,7 @@ def test_in_memory_the_journal_has_the_same_entries_and_no_file_is_made(tmp_path
 
     async def body(host):
         await keep("buy milk")(host)
-        said, reply = host.journals.get(ChatEntry).events()[:2]
+        said, reply = journals_of(host).get(ChatEntry).events()[:2]
         return host.path, (said.sender, said.text), (reply.sender, reply.text)
 
     assert in_process(file_journal_console).run(body) == (None, ("user", "buy milk"), ("clerk", "kept as 1"))

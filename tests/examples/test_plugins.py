@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from soundstage.drivers import ClaudeCode
-from soundstage.drivers.claude_code import ClaudeTurn, bundled_cli, find_cli
+from soundstage.claude_code import ClaudeCode, ClaudeTurn, bundled_cli, find_cli
 from soundstage.journal import EgressTried, HookFired, Journal, ModelRequested
 from soundstage.lifecycle import Supervisor
 from soundstage.messages import Text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from soundstage.agents import ChatEntry, ChatReceived, ChatReply
+from soundstage.agents import ChatEntry, ChatReceived, ChatReply, configured_app, journals_of
 from soundstage.clock import SystemClock, VirtualClock
 from soundstage.discord import Discord, VirtualDiscordGateway, discord_of
 from soundstage.errors import (
@@ -64,7 +64,9 @@ def program(source, **options):
 
 @pytest.fixture(params=["in process", "program"])
 def echo(request):
-    return HostBuilder().configure(configure) if request.param == "in process" else program(ECHO)
+    return (
+        HostBuilder().with_app(configured_app(configure)) if request.param == "in process" else program(ECHO)
+    )
 
 
 def test_the_same_body_drives_an_app_in_process_and_as_a_program(echo):
@@ -192,27 +194,18 @@ def test_the_journals_of_the_app_hold_its_entries_in_order():
     async def body(host):
         await host.console.send("hello")
         await host.console.expect("hello")
-        kinds = [type(entry).__name__ for entry in host.journals.get(ChatEntry).events()]
+        kinds = [type(entry).__name__ for entry in journals_of(host).get(ChatEntry).events()]
         with pytest.raises(LookupError, match="no journal of ModelRequested"):
-            host.journals.get(__import__("soundstage.journal").journal.ModelRequested)
+            journals_of(host).get(__import__("soundstage.journal").journal.ModelRequested)
         return kinds
 
-    assert HostBuilder().configure(configure).run(body)[:2] == ["ChatReceived", "ChatReply"]
+    assert HostBuilder().with_app(configured_app(configure)).run(body)[:2] == ["ChatReceived", "ChatReply"]
 
 
-def test_later_configuration_wins():
-    async def body(host):
-        await host.console.send("hello")
-        return await host.console.expect("hello")
-
-    def loud(app):
-        chat = app.use_console(name="loud", line_format="{text}!")
-        app.covenant().connect(chat)
-
-    both = HostBuilder().configure(configure, loud)
+def test_a_run_has_one_app():
+    both = HostBuilder().with_app(configured_app(configure)).with_program(["x"])
     with pytest.raises(InvalidStateError, match="one app under test"):
-        both.with_program(["x"]).build()
-    assert HostBuilder().configure(configure).run(body) == "[bot]: hello"
+        both.build()
 
 
 def test_a_virtual_discord_is_at_hand_for_the_app_and_for_the_test():

@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from soundstage.drivers import ClaudeCode
-from soundstage.drivers.claude_code import bundled_cli
+from soundstage.claude_code import ClaudeCode, bundled_cli
 from soundstage.journal import EgressTried, Journal, ModelRequested, ModelResponded
 from soundstage.lifecycle import Supervisor
 from soundstage.mcp import (

@@ -7,8 +7,7 @@ import json
 
 import pytest
 
-from soundstage.drivers import ClaudeCode
-from soundstage.drivers.claude_code import bundled_cli
+from soundstage.claude_code import ClaudeCode, bundled_cli
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.journal import EgressTried, Journal, ModelRequested
 from soundstage.lifecycle import Supervisor

@@ -266,7 +266,7 @@ def test_the_idle_plugin_loads_nothing_of_the_package_but_its_options_and_the_fi
                 "soundstage.pytest_plugin._asynchronous",
                 "soundstage.pytest_plugin._budget",
                 "soundstage.pytest_plugin._clean",
-                "soundstage.pytest_plugin._containers",
+                "soundstage.containers._fixtures",
                 "soundstage.pytest_plugin._pages",
                 "soundstage.pytest_plugin._schedules",
                 "soundstage.pytest_plugin._snapshots",

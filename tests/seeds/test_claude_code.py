@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from soundstage.drivers.claude_code import bundled_cli
+from soundstage.claude_code import bundled_cli
 
 pytestmark = [
     pytest.mark.full,

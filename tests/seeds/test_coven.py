@@ -33,6 +33,8 @@ from soundstage.agents import (
     CovenantError,
     FunctionWindow,
     ImmediateWindow,
+    configured_app,
+    journals_of,
 )
 from soundstage.clock import SystemClock, run
 from soundstage.discord import VirtualDiscordGateway
@@ -54,7 +56,7 @@ def create_chat_host():
             lambda to: to.route(ChatReceived, ChatReply, lambda said: ChatReply(text=said.text, sender="bot"))
         )
 
-    return HostBuilder().configure(configure)
+    return HostBuilder().with_app(configured_app(configure))
 
 
 def create_agent_host(*, streaming=False, **policies):
@@ -76,7 +78,7 @@ def create_agent_host(*, streaming=False, **policies):
         for chunk, policy in policies.items():
             coven.with_window({"response": AgentResponseChunk}[chunk], policy)
 
-    return HostBuilder().configure(configure)
+    return HostBuilder().with_app(configured_app(configure))
 
 
 # Example tests
@@ -126,7 +128,7 @@ def test_chat_journal_records_the_order_of_a_conversation():
         await host.console.expect("Hello", within=5)
 
         assert_ordered(
-            host.journals.get(ChatEntry),
+            journals_of(host).get(ChatEntry),
             lambda entry: isinstance(entry, ChatReceived) and entry.text == "Hello",
             lambda entry: isinstance(entry, ChatReply) and entry.sender == "bot",
         )
@@ -210,7 +212,7 @@ def test_thoughts_come_before_the_response_and_share_its_id():
 
         assert_ordered(host.journal, AgentPrompt, AgentThoughtChunk, AgentResponseChunk, AgentStreamCompleted)
         kinds = (AgentThoughtChunk, AgentResponseChunk, AgentStreamCompleted)
-        assert len({entry.stream for kind in kinds for entry in host.journals.get(kind).events()}) == 1
+        assert len({entry.stream for kind in kinds for entry in journals_of(host).get(kind).events()}) == 1
 
     create_agent_host(streaming=True).run(body)
 
@@ -245,7 +247,7 @@ def test_strategy_1_a_fixed_test_policy_in_the_place_of_the_apps():
         assert await host.console.collect(2) == ["Hel", "lo "]
 
     override = lambda coven: coven.with_window(AgentResponseChunk, ImmediateWindow())  # noqa: E731
-    HostBuilder().configure(console_agent_streaming.configure, override).run(body)
+    HostBuilder().with_app(configured_app(console_agent_streaming.configure, override)).run(body)
 
 
 def test_strategy_2_assertions_on_the_joined_output():
@@ -254,7 +256,7 @@ def test_strategy_2_assertions_on_the_joined_output():
         await host.console.send("What is the answer?")
         assert "The answer is 42" in "".join(await host.console.collect_all(within=5))
 
-    HostBuilder().configure(console_agent_streaming.configure).run(body)
+    HostBuilder().with_app(configured_app(console_agent_streaming.configure)).run(body)
 
 
 def test_strategy_3_chunks_that_end_where_the_policy_cuts():
@@ -264,7 +266,7 @@ def test_strategy_3_chunks_that_end_where_the_policy_cuts():
         first, second = await host.console.collect(2)
         assert (first.strip(), second) == ("First paragraph.", "Second paragraph.")
 
-    HostBuilder().configure(console_agent_streaming.configure).run(body)
+    HostBuilder().with_app(configured_app(console_agent_streaming.configure)).run(body)
 
 
 # Covenants are those of the app, and are validated when the app is built
@@ -291,7 +293,7 @@ def test_an_invalid_covenant_is_refused(routes, problem):
         pytest.fail("it has started")
 
     with pytest.raises(CovenantError, match=problem):
-        HostBuilder().configure(configure).run(body)
+        HostBuilder().with_app(configured_app(configure)).run(body)
 
 
 # Lifecycle
@@ -350,7 +352,7 @@ def test_what_a_background_pump_raises_fails_the_test():
         await host.console.send("Hello")
 
     with pytest.raises(ValueError, match="the pump broke"):
-        HostBuilder().configure(configure).run(body)
+        HostBuilder().with_app(configured_app(configure)).run(body)
 
 
 def test_a_part_that_is_not_configured_says_so():
@@ -370,7 +372,7 @@ def test_an_order_that_was_not_kept_says_how_many_were_found():
         await host.console.send("Hello")
         await host.console.expect("Hello")
         with pytest.raises(ExpectationError, match="expected 2 ordered, found 1"):
-            assert_ordered(host.journals.get(ChatEntry), ChatReply, ChatReceived)
+            assert_ordered(journals_of(host).get(ChatEntry), ChatReply, ChatReceived)
 
     create_chat_host().run(body)
 
@@ -401,7 +403,7 @@ def notes(*lines):
 def test_hosts_side_by_side_share_nothing():
     async def both():
         async def one(word):
-            builder = HostBuilder().configure(file_journal_console.configure)
+            builder = HostBuilder().with_app(configured_app(file_journal_console.configure))
             async with builder.build() as host:
                 return await notes(word)(host)
 
@@ -412,7 +414,11 @@ def test_hosts_side_by_side_share_nothing():
 
 def test_a_journal_in_a_file_is_there_for_the_next_run(tmp_path):
     def host():
-        return HostBuilder().configure(file_journal_console.configure).with_journal(tmp_path / "notes.jsonl")
+        return (
+            HostBuilder()
+            .with_app(configured_app(file_journal_console.configure))
+            .with_journal(tmp_path / "notes.jsonl")
+        )
 
     assert host().run(notes("tea")) == ["1. tea (user)"]
     assert host().run(notes("milk")) == ["1. tea (user)", "2. milk (user)"]
@@ -427,7 +433,7 @@ def console(example, *replies):
         await host.console.send("Hello")
         return await host.console.collect_all(within=5)
 
-    return HostBuilder().configure(example.configure).run(body)
+    return HostBuilder().with_app(configured_app(example.configure)).run(body)
 
 
 def discord(example, *replies, streaming=False):
@@ -440,7 +446,12 @@ def discord(example, *replies, streaming=False):
         await gateway.expect_nothing(within=1) if not streaming else None
         return [message.text for message in gateway.sent_messages]
 
-    return HostBuilder().add(VirtualDiscordGateway).configure(example.configure(GENERAL)).run(body)
+    return (
+        HostBuilder()
+        .add(VirtualDiscordGateway)
+        .with_app(configured_app(example.configure(GENERAL)))
+        .run(body)
+    )
 
 
 def test_console_chat():

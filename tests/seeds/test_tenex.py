@@ -12,10 +12,10 @@ import pytest
 
 from soundstage import Script
 from soundstage.agents.runtime import tool
+from soundstage.agents.scenarios import SCENARIOS, TeamStage, complete, hand_on, play, route, team
 from soundstage.clock import run
 from soundstage.errors import ExpectationError
 from soundstage.journal import EgressTried
-from soundstage.testing.scenarios import SCENARIOS, TeamStage, complete, hand_on, play, route, team
 from soundstage.trace import (
     assert_agent_sequence,
     assert_feedback_propagated,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from soundstage import Script
+from soundstage.agents import configured_app
 from soundstage.clock import Clock, SystemClock, VirtualClock, run
 from soundstage.demo._run import SCENARIOS
 from soundstage.discord import VirtualDiscordGateway, discord_of
@@ -89,7 +90,7 @@ def _chatty() -> Script:
 def _console(builder: HostBuilder) -> HostBuilder:
     from examples import console_agent_streaming
 
-    return builder.with_script(_chatty()).configure(console_agent_streaming.configure)
+    return builder.with_script(_chatty()).with_app(configured_app(console_agent_streaming.configure))
 
 
 def _program(builder: HostBuilder) -> HostBuilder:
@@ -110,7 +111,11 @@ async def _chat(host: Host) -> None:
 def _bot(builder: HostBuilder) -> HostBuilder:
     from examples import discord_agent
 
-    return builder.with_script(_chatty()).add(VirtualDiscordGateway).configure(discord_agent.configure(1001))
+    return (
+        builder.with_script(_chatty())
+        .add(VirtualDiscordGateway)
+        .with_app(configured_app(discord_agent.configure(1001)))
+    )
 
 
 async def _on_discord(host: Host) -> None:

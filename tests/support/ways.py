@@ -8,15 +8,18 @@ import sys
 from pathlib import Path
 
 from soundstage import Script
+from soundstage.agents import configured_app
 from soundstage.host import HostBuilder
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL")
 
 
-def in_process(example, *, journal=None):
-    """The example's own configuration, with a strict script."""
-    builder = HostBuilder().configure(example.configure).with_script(Script(strict=True))
+def in_process(example, *more, journal=None):
+    """The example's own configuration, and what a test changes in it, with a strict script."""
+    builder = (
+        HostBuilder().with_app(configured_app(example.configure, *more)).with_script(Script(strict=True))
+    )
     return builder if journal is None else builder.with_journal(journal)
 
 

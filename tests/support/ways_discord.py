@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from soundstage import Script
+from soundstage.agents import configured_app
 from soundstage.discord import Discord, VirtualDiscordGateway, discord_of
 from soundstage.host import HostBuilder
 from soundstage.journal import MessageReceived
@@ -17,9 +18,9 @@ from support.ways import ROOT, start_alone
 GENERAL = 1001  # the id of the channel in process
 
 
-def in_process(bot, *, journal=None):
-    """The bot's own configuration, with a strict script."""
-    builder = HostBuilder().add(VirtualDiscordGateway).configure(bot.configure(GENERAL))
+def in_process(bot, *more, journal=None):
+    """The bot's own configuration, and what a test changes in it, with a strict script."""
+    builder = HostBuilder().add(VirtualDiscordGateway).with_app(configured_app(bot.configure(GENERAL), *more))
     builder.with_script(Script(strict=True))
     return builder if journal is None else builder.with_journal(journal)
 

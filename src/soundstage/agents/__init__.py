@@ -3,7 +3,7 @@
 An app is a set of branches (a console, an agent, Discord) and a covenant that says which entries of one become
 which entries of another; parts may be written by hand instead. It runs as one coroutine, on a host or for real:
 
-    >>> from soundstage.agents import AppBuilder, ChatReceived, ChatReply
+    >>> from soundstage.agents import ChatReceived, ChatReply, configured_app
     >>> def configure(app):
     ...     chat = app.use_console()
     ...     echo = lambda said: ChatReply(text=said.text, sender="bot")
@@ -12,7 +12,7 @@ which entries of another; parts may be written by hand instead. It runs as one c
     >>> async def body(host):
     ...     await host.console.send("Hello, world!")
     ...     return await host.console.expect("Hello")
-    >>> HostBuilder().with_app(AppBuilder().apply(configure).build()).run(body)
+    >>> HostBuilder().with_app(configured_app(configure)).run(body)
     '[bot]: Hello, world!'
 """
 
@@ -46,6 +46,8 @@ from soundstage.agents._errors import CovenantError, CovenantProblem, SettingErr
 from soundstage.agents._followers import Follower, Followers
 from soundstage.agents._journals import Journals, TypedJournal
 from soundstage.agents._manifest import Manifest, Route
+from soundstage.agents._of_host import configured_app, journals_of
+from soundstage.agents._policy_suites import verify_shatter_policy, verify_window_policy
 from soundstage.agents._pump import Pump
 from soundstage.agents._scope import AppScope, AppSide, Branch, BranchDaemons, Surroundings
 from soundstage.agents._shatters import (
@@ -146,4 +148,8 @@ __all__ = [
     "Windowing",
     "WindowingDaemon",
     "build_transcript",
+    "configured_app",
+    "journals_of",
+    "verify_shatter_policy",
+    "verify_window_policy",
 ]

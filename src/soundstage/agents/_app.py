@@ -120,6 +120,11 @@ class AppDaemon(TaskDaemon):
         self._context = context
         self._parts: Parts | None = None
 
+    @property
+    def entries(self) -> tuple[type[Event], ...]:
+        """The families of entries that the app has."""
+        return self._plan.entries
+
     async def _start(self) -> None:
         self._parts = Parts(self._plan, self._context)  # not before: the run begins now
         await self._parts.start()

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from soundstage.claude_code import ClaudeCode, find_cli
 from soundstage.demo._scenario import Scenario
-from soundstage.drivers import ClaudeCode
-from soundstage.drivers.claude_code import find_cli
 from soundstage.errors import EnvironmentProblem, ExpectationError
 from soundstage.host import Host, HostBuilder
 from soundstage.models import CallSpec, Script

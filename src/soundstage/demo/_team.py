@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from soundstage.agents.runtime import AgentLoop, AgentRegistry
+from soundstage.agents.scenarios import complete, feedback_loop, hand_on, route
 from soundstage.agents.teams import ConversationCoordinator, TurnRouter, flow_tools
 from soundstage.demo._scenario import Scenario
 from soundstage.host import Host, HostBuilder
 from soundstage.models import Script
-from soundstage.testing.scenarios import complete, feedback_loop, hand_on, route
 
 TASK: Final = "Let users sign in."
 ISSUE: Final = "plaintext"

@@ -8,9 +8,9 @@ itself.
 
 With `Isolation.NETNS` it has a network of its own besides, in which the servers of its run are, and nothing else
 (`_netns.py`); files are those of its user. With `Isolation.SANDBOX`, or `InSandbox(...)`, it also writes nowhere but to
-its own folders, and does not see the user's (`_sandbox_room.py`). With `Isolation.CONTAINER`, or `InContainer(...)`, it
-has the network, and the files of an image instead of the machine's (`_container`). With `InService(...)` it runs in a
-service that somebody else has started, and what keeps it apart is what that service is (`_service_room.py`).
+its own folders, and does not see the user's (`_sandbox_room.py`). Wings bring other levels (`Level`): in a container, a
+program has the network, and the files of an image instead of the machine's. With `InService(...)` it runs in a service
+that somebody else has started, and what keeps it apart is what that service is (`_service_room.py`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -34,6 +34,7 @@ from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal
 from soundstage.lifecycle import Launch, LoopThread, Room, ScratchFolder
 from soundstage.net import EgressProxy
+from soundstage.wings import load_target, wings
 
 
 class Isolation(StrEnum):
@@ -42,14 +43,12 @@ class Isolation(StrEnum):
     `PROCESS`: throw-away folders, a bare environment, a proxy that refuses and records. Protects no files.
     `NETNS`: besides, a network in which there is nothing but the servers of the run; every try to leave is refused and
     recorded. Protects no files. `SANDBOX`: besides, only its own folders can be written to, and the user's are hidden;
-    `InSandbox` adds others. `CONTAINER`: instead of the machine's files, those of an image, `soundstage/agent`;
-    `InContainer` says which image, and what it sees of ours.
+    `InSandbox` adds others. Wings bring others, by name: "container".
     """
 
     PROCESS = "process"
     NETNS = "netns"
     SANDBOX = "sandbox"
-    CONTAINER = "container"
 
 
 class InSandbox(msgspec.Struct, frozen=True):
@@ -68,24 +67,18 @@ class InSandbox(msgspec.Struct, frozen=True):
     reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
 
+    def hidden(self) -> Iterable[Path]:
+        """The user's home, and temporary folders."""
+        return hidden_folders()
 
-class InContainer(msgspec.Struct, frozen=True):
-    """Isolation in a container of one's choice. The program's home and the folder that it works in are there too.
+    def make_room(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Room:
+        """A namespace of mounts for each program."""
+        own = [root / top for top in dict.fromkeys(name.partition("/")[0] for name in FOLDERS.values())]
+        return SandboxRoom(journal, root / "etc", own=own, reads=reads, writes=self.writes)
 
-    Args:
-        image: its image; it needs a `/bin/sh`, and has to be there: nothing is pulled.
-        reads: files and folders of ours that it may read, at the same paths.
-        writes: folders of ours that it may write, at the same paths.
-
-    Example:
-        ::
-
-            Command(["python3", "agent.py"], journal, cwd=project, isolation=InContainer("my-agent"))
-    """
-
-    image: str = "soundstage/agent"
-    reads: tuple[Path, ...] = ()
-    writes: tuple[Path, ...] = ()
+    async def remove_volumes(self) -> list[str]:
+        """Nothing is left outside of its folders."""
+        return []
 
 
 class InService(msgspec.Struct, frozen=True):
@@ -105,35 +98,86 @@ class InService(msgspec.Struct, frozen=True):
 
     socket: Path
 
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """None of ours: the service's files are its own."""
+        return ()
+
+    def hidden(self) -> Iterable[Path]:
+        """None: what is needed has to be in the shared folders."""
+        return ()
+
+    def make_room(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Room:
+        """The service starts the programs."""
+        return ServiceRoom(journal, self.socket)
+
+    async def remove_volumes(self) -> list[str]:
+        """The service's volumes are its own."""
+        return []
+
 
 _SERVICE: Final = "service:"
-_Level = Isolation | InSandbox | InContainer | InService
-AnyIsolation = _Level | str
-"""A level, by its name too, or a sandbox, container or service of one's choice."""
 
 
-def as_isolation(isolation: AnyIsolation) -> _Level:
+@runtime_checkable
+class Level(Protocol):
+    """An isolation level with options, such as `InSandbox(...)`. A wing brings its own by its record's `levels`."""
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """Files and folders of ours that the program may read."""
+        ...
+
+    def hidden(self) -> Iterable[Path]:
+        """The folders whose files the program does not see."""
+        ...
+
+    def make_room(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Room:
+        """Make what keeps the programs of one sandbox apart.
+
+        Args:
+            journal: where tries to leave go.
+            root: the sandbox's folder, which has the throw-away folders.
+            reads: what programs may read; it grows while the room is there.
+        """
+        ...
+
+    async def remove_volumes(self) -> list[str]:
+        """Remove what this process has left on the machine outside of its folders; what is still there, by name."""
+        ...
+
+
+AnyIsolation = Isolation | Level | str
+"""A level, by its name too, or one with options."""
+
+
+def level_names() -> tuple[str, ...]:
+    """The names of all levels, those of wings too."""
+    return (*Isolation, *(name for wing in wings() for name in wing.levels))
+
+
+def as_isolation(isolation: AnyIsolation) -> Isolation | Level:
     """The level that is meant.
 
     Raises:
         ScriptError: if there is no such level.
     """
-    if isinstance(isolation, InSandbox | InContainer | InService):
+    if isinstance(isolation, Level):
         return isolation
+    if isolation == Isolation.SANDBOX:
+        return InSandbox()
     if isolation.startswith(_SERVICE):
         return InService(Path(isolation.removeprefix(_SERVICE)))
-    try:
-        level = Isolation(isolation)
-    except ValueError:
+    if isolation in list(Isolation):
+        return Isolation(isolation)
+    targets = {name: target for wing in wings() for name, target in wing.levels.items()}
+    if isolation not in targets:
         raise ScriptError(
             f"there is no isolation level {isolation!r}",
-            expected=", ".join(Isolation) + ", service:SOCKET, InSandbox(...) or InContainer(...)",
-        ) from None
-    match level:
-        case Isolation.SANDBOX:
-            return InSandbox()
-        case Isolation.CONTAINER:
-            return InContainer()
+            expected=", ".join(level_names())
+            + ", service:SOCKET, or one with options such as InSandbox(...)",
+        )
+    level: Level = load_target(targets[isolation])()
     return level
 
 
@@ -155,7 +199,7 @@ def isolation_problem(isolation: AnyIsolation) -> EnvironmentProblem | None:
     return None
 
 
-async def _try(isolation: _Level) -> None:
+async def _try(isolation: Isolation | Level) -> None:
     sandbox = Sandbox(Journal(), isolation=isolation)
     await sandbox.open()
     try:
@@ -280,10 +324,10 @@ class Sandbox:
         began = len(self._reads)
 
         def added() -> tuple[Path, ...]:
-            if isinstance(self._isolation, Isolation | InService):
+            if isinstance(self._isolation, Isolation):
                 return ()
             seen, new = self._reads[:began], dict.fromkeys(self._reads[began:])
-            hidden = View(hidden_folders() if isinstance(self._isolation, InSandbox) else [Path("/")])
+            hidden = View(self._isolation.hidden())
             return tuple(
                 path
                 for path in new
@@ -313,26 +357,12 @@ class Sandbox:
             raise
 
     def _make_room(self) -> Room | None:
-        match self._isolation:
-            case Isolation.NETNS:
-                return Namespace(self._journal, self.root / "etc")
-            case InSandbox(reads=reads, writes=writes):
-                self.needs(*reads)
-                own = [
-                    self.root / top
-                    for top in dict.fromkeys(name.partition("/")[0] for name in FOLDERS.values())
-                ]
-                return SandboxRoom(
-                    self._journal, self.root / "etc", own=own, reads=self._reads, writes=writes
-                )
-            case InContainer(image=image, reads=reads, writes=writes):
-                from soundstage.drivers._container._room import ContainerRoom
-
-                self.needs(*reads)
-                return ContainerRoom(self._journal, image, self.root, reads=self._reads, writes=writes)
-            case InService(socket=place):
-                return ServiceRoom(self._journal, place)
-        return None
+        if self._isolation == Isolation.NETNS:
+            return Namespace(self._journal, self.root / "etc")
+        if isinstance(self._isolation, Isolation):
+            return None
+        self.needs(*self._isolation.reads)
+        return self._isolation.make_room(self._journal, self.root, self._reads)
 
     def environment(self, own: Mapping[str, str] | None = None) -> dict[str, str]:
         """The program's environment; `own` is what this kind of program needs, the caller's wins over it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from soundstage.clock import (
     Clock,
@@ -29,9 +29,6 @@ from soundstage.lifecycle import Daemon
 from soundstage.models import JournaledModel, Model, Script, ScriptedModel
 from soundstage.net import AllowedHost
 from soundstage.worlds import Console, Workspace
-
-if TYPE_CHECKING:
-    from soundstage.agents import AppBuilder
 
 T = TypeVar("T")
 D = TypeVar("D", bound=Daemon)
@@ -66,7 +63,6 @@ class HostBuilder:
         self._redactor: Redactor | None = None
         self._makers: list[Callable[[Host], Daemon]] = []
         self._app: App | None = None
-        self._configure: list[Callable[[AppBuilder], object]] = []
         self._program: Callable[[Host], Daemon] | None = None
         self._serves = False
         self._real = False
@@ -168,15 +164,6 @@ class HostBuilder:
         )
         return self
 
-    def configure(self, *functions: Callable[[AppBuilder], object]) -> Self:
-        """The app under test as its own `configure` functions describe it, applied in order: later ones win.
-
-        So a test takes the app's real configuration and swaps what it must:
-        `.configure(app.configure, lambda app: app.with_window(AgentResponseChunk, ImmediateWindow()))`.
-        """
-        self._configure.extend(functions)
-        return self
-
     def with_journal(self, path: Path | str) -> Self:
         """Keep the journal in a file too."""
         self._path = Path(path)
@@ -249,7 +236,6 @@ class HostBuilder:
 
         Raises:
             InvalidStateError: when called twice, as each run needs a builder of its own; or with more than one app.
-            CovenantError: with everything that is wrong with the app's covenant.
             TypeError: if a function of the builder's made something else than the model or the daemon it is for.
         """
         if self._built:
@@ -269,9 +255,8 @@ class HostBuilder:
         if self._program is not None:
             host.daemons.append(self._program(host))
             host.has_program = True
-        app = self._made_app(host)
-        if app is not None:
-            self._add_app(host, app)
+        if self._app is not None:
+            self._add_app(host, self._app)
         return host
 
     def _server_first(self) -> list[Callable[[Host], Daemon]]:
@@ -288,19 +273,6 @@ class HostBuilder:
 
     def _make_server(self, host: Host) -> Daemon:
         return ServerOfRun(host, self._wrapped(host.scripted))
-
-    def _made_app(self, host: Host) -> App | None:
-        """The app, from its configuration if there is one."""
-        if not self._configure:
-            return self._app
-        from soundstage.agents import AppBuilder
-
-        builder = AppBuilder()
-        for configure in self._configure:
-            builder.apply(configure)
-        app = builder.build()
-        host.entries = app.entries
-        return app
 
     def _add_app(self, host: Host, app: App) -> None:
         if not any(isinstance(daemon, Console) for daemon in host.daemons):
@@ -319,7 +291,6 @@ class HostBuilder:
     def _check_one_app(self) -> None:
         named = {
             "with_app": self._app is not None,
-            "configure": bool(self._configure),
             "with_program": self._program is not None,
         }
         chosen = [name for name, there in named.items() if there]

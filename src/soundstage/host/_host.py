@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import InvalidStateError
@@ -21,16 +21,13 @@ from soundstage.host._checks import require_clean_end, require_request
 from soundstage.host._ending import RunEnding, failures_of
 from soundstage.host._llm import ModelSide
 from soundstage.host._work import Cut, finish_work, inputs_of
-from soundstage.journal import Event, Journal, RunFinished, RunStarted
+from soundstage.journal import Journal, RunFinished, RunStarted
 from soundstage.lifecycle import Daemon, ScratchFolder, Supervisor, TaskDaemon
 from soundstage.models import Model, ScriptedModel
 from soundstage.net import ClosedSet, Egress
 from soundstage.trace import Trace, build_trace, silences_asserted
 from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
-
-if TYPE_CHECKING:
-    from soundstage.agents import Journals
 
 D = TypeVar("D", bound=Daemon)
 
@@ -88,7 +85,6 @@ class Host:
         self.daemons: list[Daemon] = []
         self.app: TaskDaemon | None = None
         self.has_program = False
-        self.entries: Sequence[type[Event]] = (Event,)
         self._begun = len(journal)  # what a file holds already belongs to earlier runs
         self._supervisor: Supervisor | None = None
         self._data_dir: ScratchFolder | None = None
@@ -125,13 +121,6 @@ class Host:
     def llm(self) -> ModelSide:
         """The test's side of the model: what it says, and what it was asked."""
         return ModelSide(self.scripted, self.journal, after=self._begun)
-
-    @property
-    def journals(self) -> Journals:
-        """The typed journals of the app's entries: `host.journals.get(ChatEntry).events()`."""
-        from soundstage.agents import Journals
-
-        return Journals(self.journal, self.entries)
 
     @property
     def data_dir(self) -> Path:

@@ -10,7 +10,10 @@ from soundstage.clock import IdSource
 from soundstage.journal import Journal
 from soundstage.lifecycle import Daemon
 from soundstage.match import preview
-from soundstage.models import Script
+from soundstage.models import Script, ScriptedModel
+from soundstage.net import EgressProxy
+from soundstage.wire import ModelServer
+from soundstage.worlds import Workspace
 
 T = TypeVar("T")
 D = TypeVar("D", bound=Daemon)
@@ -43,6 +46,27 @@ class Setup(Protocol):
     @property
     def script(self) -> Script:
         """The model's script."""
+
+    @property
+    def ids(self) -> IdSource:
+        """Where the ids of this test come from."""
+
+    @property
+    def scripted(self) -> ScriptedModel:
+        """The model that answers by the script."""
+
+    @property
+    def isolation(self) -> str:
+        """The isolation level of programs that do not say it themselves."""
+
+    def server(self) -> ModelServer:
+        """The model on a port; started at the first call."""
+
+    def proxy(self) -> EgressProxy:
+        """The proxy that refuses and records every way out."""
+
+    def workspace(self) -> Workspace:
+        """The project folder of this test."""
 
     def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
         """A world of this test; it starts when the body begins, and programs are pointed at it."""

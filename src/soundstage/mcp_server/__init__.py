@@ -1,6 +1,43 @@
-"""The harness as MCP tools: a coding agent tests a plugin end to end. Start it with `soundstage mcp`."""
+"""Tools of wings for agents, over MCP: stdio or HTTP. Start it with `soundstage mcp`.
+
+A wing offers tools by its record, `Wing(tools="my_wing:TOOLS")`: a `Toolset` of functions. What a tool takes and
+returns is the function's signature, and its docstring is what agents read.
+"""
 
 from soundstage.mcp_server._options import McpOptions
+from soundstage.mcp_server._paths import (
+    Named,
+    NewFolder,
+    Places,
+    PluginFolder,
+    ProjectFolder,
+    ScriptFile,
+    plugin_roots,
+    root_folder,
+    script_text,
+)
 from soundstage.mcp_server._serve import serve_mcp
+from soundstage.mcp_server._tool import Tool, ToolFunction, describe, envelope
+from soundstage.mcp_server._toolset import ClientState, Toolset, ToolUnavailable, toolsets
 
-__all__ = ["McpOptions", "serve_mcp"]
+__all__ = [
+    "ClientState",
+    "McpOptions",
+    "Named",
+    "NewFolder",
+    "Places",
+    "PluginFolder",
+    "ProjectFolder",
+    "ScriptFile",
+    "Tool",
+    "ToolFunction",
+    "ToolUnavailable",
+    "Toolset",
+    "describe",
+    "envelope",
+    "plugin_roots",
+    "root_folder",
+    "script_text",
+    "serve_mcp",
+    "toolsets",
+]

@@ -26,8 +26,7 @@ from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServ
 from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from soundstage.mcp_server._harness import Harness
-from soundstage.mcp_server._table import TOOLS
+from soundstage.mcp_server._toolset import ClientTools
 from soundstage.net import Exchange, HttpRequest
 
 PATH: Final = "/mcp"
@@ -42,6 +41,7 @@ class Clients:
 
     Args:
         server: what each of them talks to.
+        tools: how many tools it has.
         session_id: makes the id of a client's connection; nobody must be able to guess it.
         token: what they must send; empty for none.
         idle: seconds after which a client that asks nothing is taken for gone.
@@ -51,9 +51,10 @@ class Clients:
 
     def __init__(
         self,
-        server: Server[Harness],
+        server: Server[ClientTools],
         session_id: Callable[[], str],
         *,
+        tools: int,
         token: str,
         idle: float,
         report: Callable[[BaseException], None],
@@ -61,6 +62,7 @@ class Clients:
     ) -> None:
         self._server = server
         self._session_id = session_id
+        self._tools = tools
         self._token = token
         self._idle = idle
         self._report = report
@@ -93,7 +95,7 @@ class Clients:
             "status": "ok",
             "server": self._server.name,
             "version": self._server.version,
-            "tools": len(TOOLS),
+            "tools": self._tools,
             "clients": len(self._transports),
         }
 

@@ -85,7 +85,7 @@ class Places:
         self._plugins = plugins
         self._worked_in = worked_in
 
-    def check(self, kind: type[Any], text: Any) -> Any:
+    def resolve(self, kind: type[Any], text: Any) -> Any:
         """The path that a client names. Fits `dec_hook` of msgspec.
 
         Args:

@@ -6,18 +6,13 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable
-from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from soundstage.clock import SystemClock
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal
 from soundstage.lifecycle import termination_requested
 from soundstage.mcp_server._options import McpOptions
-
-if TYPE_CHECKING:
-    from soundstage.mcp_server._harness import Harness
 
 GOOD, FAILED = 0, 1
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
@@ -66,43 +61,15 @@ def _check(options: McpOptions) -> None:
         )
 
 
-class _Harnesses:
-    """Makes the harness of each client."""
-
-    def __init__(self, options: McpOptions) -> None:
-        self._options = options
-        self._made = 0
-        self._peers: set[Harness] = set()
-
-    def __call__(self) -> Harness:
-        from soundstage.mcp_server._harness import Harness
-        from soundstage.mcp_server._paths import plugin_roots
-
-        self._made += 1
-        return Harness(
-            projects=self._options.projects,
-            plugins=plugin_roots(self._options.plugins, Path.cwd()),
-            artifacts=self._options.artifacts,
-            number=self._made,
-            peers=self._peers,
-            isolation=self._options.isolation,
-        )
-
-    async def close(self) -> None:
-        """End what all clients have started."""
-        async with AsyncExitStack() as last:
-            for harness in self._peers:
-                last.push_async_callback(harness.close)
-
-
 async def _stdio(options: McpOptions) -> None:
     """Serve one client; its end of file, or a signal, ends everything."""
     from mcp.server.stdio import stdio_server
 
     from soundstage.mcp_server._server import build_server
+    from soundstage.mcp_server._toolset import ServerTools, toolsets
 
-    harnesses = _Harnesses(options)
-    server = build_server(harnesses)
+    tools = ServerTools(toolsets(), options)
+    server = build_server(tools)
 
     async def serve() -> None:
         async with stdio_server() as (read, write):
@@ -114,7 +81,7 @@ async def _stdio(options: McpOptions) -> None:
     await asyncio.wait({serving, signalled}, return_when=asyncio.FIRST_COMPLETED)
     signalled.cancel()
     if not serving.done():
-        await harnesses.close()
+        await tools.close()
         # The SDK reads standard input in a thread that nothing can wake but the client, and waits for it.
         os._exit(GOOD)
     serving.result()
@@ -123,13 +90,16 @@ async def _stdio(options: McpOptions) -> None:
 async def _http(options: McpOptions, say: Say) -> None:
     from soundstage.mcp_server._http import PATH, Clients
     from soundstage.mcp_server._server import build_server
+    from soundstage.mcp_server._toolset import ServerTools, toolsets
     from soundstage.net import HttpServer
 
     journal = Journal(clock=SystemClock(), run="mcp")
     token = "" if options.open else options.token or secrets.token_urlsafe(24)
+    tools = ServerTools(toolsets(), options)
     clients = Clients(
-        build_server(_Harnesses(options)),
+        build_server(tools),
         lambda: secrets.token_hex(16),
+        tools=sum(len(one.tools) for one in tools.sets),
         token=token,
         idle=options.idle,
         report=lambda error: server.report_failure(error),  # noqa: PLW0108  (the server is made below),

@@ -1,7 +1,7 @@
 """A tool: a function over the library, and what an agent is told about it. Pure.
 
 The schemas are not written down a second time. What a tool takes is the signature of its function after the
-harness, what it returns is the `TypedDict` of its annotation, and its description is its docstring.
+state of its client, what it returns is the `TypedDict` of its annotation, and its description is its docstring.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from soundstage.errors import ScriptError
 from soundstage.mcp_server._paths import Named
 
-Function = Callable[..., Awaitable[Mapping[str, Any]]]
+ToolFunction = Callable[..., Awaitable[Mapping[str, Any]]]
 Check = Callable[[type[Any], Any], Any]
 
 
@@ -25,8 +25,8 @@ class Tool(NamedTuple):
 
     Args:
         name: as clients call it.
-        category: one of the eight.
-        function: takes the harness, then the arguments.
+        category: the group that it is shown in.
+        function: takes the state of its client, then the arguments.
         description: what it does, what it takes and returns, with an example.
         arguments: a record with one field for each argument.
         returns: the keys of its result, with their types.
@@ -35,7 +35,7 @@ class Tool(NamedTuple):
 
     name: str
     category: str
-    function: Function
+    function: ToolFunction
     description: str
     arguments: type[msgspec.Struct]
     returns: Any
@@ -66,7 +66,7 @@ class Tool(NamedTuple):
 
         Args:
             arguments: what the client sent.
-            check: makes a path of a client's text, `Places.check`; without one, no path is read.
+            check: makes a path of a client's text, `Places.resolve`; without one, no path is read.
 
         Raises:
             ScriptError: for one that is missing, unknown or of the wrong type, or a path that leads elsewhere.
@@ -91,7 +91,7 @@ class Tool(NamedTuple):
         return f"{self.name}({', '.join(described)})"
 
 
-def describe(category: str, function: Function, failed: Mapping[str, Any] | None = None) -> Tool:
+def describe(category: str, function: ToolFunction, failed: Mapping[str, Any] | None = None) -> Tool:
     """The tool that a function is."""
     name: str = function.__name__
     hints = typing.get_type_hints(function, include_extras=True)

@@ -2,7 +2,7 @@
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
 test asks for something, so that the plugin costs next to nothing where it is not used; this file, `_snapshots`,
-`_schedules`, `_asynchronous`, `_budget`, `_containers` and the fixtures of wings import pytest alone, and everything
+`_schedules`, `_asynchronous`, `_budget` and the fixtures of wings import pytest alone, and everything
 else is in `_stage`.
 
 How a test runs. The first fixture makes the `Stage` of the test: journal, clock, script, model. Fixtures add
@@ -16,29 +16,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from soundstage.errors import EnvironmentProblem
-from soundstage.pytest_plugin import _asynchronous, _budget, _containers, _pages
+from soundstage.pytest_plugin import _asynchronous, _budget, _pages
 from soundstage.pytest_plugin._clean import clean_report
-from soundstage.pytest_plugin._containers import services_scope as services_scope
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
 from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
 from soundstage.wings import wings
 
 if TYPE_CHECKING:
     from collections import deque
-    from pathlib import Path
 
-    from soundstage.drivers import ClaudeCode, Command, Terminal
+    from soundstage.drivers import Command, Terminal
     from soundstage.host import App, Host, HostBuilder
     from soundstage.journal import Journal
     from soundstage.lifecycle import TaskDaemon
     from soundstage.models import Model, Script
-    from soundstage.pytest_plugin._claude import Houses, WarmSession
-    from soundstage.pytest_plugin._claude_factories import PluginFactory, ProjectFactory
     from soundstage.pytest_plugin._stage import Stage
     from soundstage.trace import Trace
     from soundstage.wire import ModelServer
@@ -49,6 +45,8 @@ RUNS: pytest.StashKey[deque[Host]] = pytest.StashKey()
 SHOWN_RUNS = 3  # of the runs that a test makes with builders
 SNAPSHOTS = pytest.StashKey[SnapshotBook]()
 ISOLATION = "--soundstage-isolation"
+SERVICES = "--soundstage-services"
+LEVELS = ("process", "netns", "sandbox")
 
 MARKERS = (
     (
@@ -58,12 +56,12 @@ MARKERS = (
         "cuts off work. egress: 'fail', 'allow' or 'closed': what happens when the app tries to reach "
         "a host outside. hosts: what it may reach."
     ),
-    "claude_code(**options): for `claude_code` and `test_session`, e.g. permission_mode='acceptEdits'.",
 )
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options, all named --soundstage-..."""
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Options, all named --soundstage-...; wings have theirs in their modules of fixtures."""
+    _register_wings(pluginmanager)
     group = parser.getgroup("soundstage")
     _pages.add_options(group)
     group.addoption(
@@ -81,36 +79,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         ISOLATION,
-        choices=("process", "netns", "sandbox", "container"),
+        choices=(*LEVELS, *(name for wing in wings() for name in wing.levels)),
         default="process",
-        help="How far programs and Claude Code are kept apart in tests that do not say it themselves.",
+        help="How far programs are kept apart in tests that do not say it themselves.",
     )
-    _containers.add_options(group)
+    group.addoption(
+        SERVICES,
+        choices=("suite", "test"),
+        default="suite",
+        help="Start what tests share, such as `docker_environment`, once for all tests, or anew for each.",
+    )
     _budget.add_options(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known, and register what keeps snapshots, makes schedules and has services."""
+    """Make the markers known, and register what keeps snapshots and makes schedules."""
     config.pluginmanager.register(Schedules(), "soundstage-schedules")
     config.stash[SNAPSHOTS] = SnapshotBook(config)
     config.pluginmanager.register(config.stash[SNAPSHOTS], "soundstage-snapshots")
-    config.pluginmanager.register(_containers, "soundstage-containers")
     config.pluginmanager.register(_asynchronous, "soundstage-asynchronous")
     _budget.register(config)
     _pages.register(config)
-    _register_wings(config)
-    for marker in (*MARKERS, MARKER, _containers.MARKER):
+    for marker in (*MARKERS, MARKER):
         config.addinivalue_line("markers", marker)
 
 
-def _register_wings(config: pytest.Config) -> None:
+def _register_wings(pluginmanager: pytest.PytestPluginManager) -> None:
     """Let every wing's fixtures be found."""
     try:
         modules = [module for wing in wings() for module in wing.fixtures]
     except EnvironmentProblem as problem:
         raise pytest.UsageError(str(problem)) from None
     for module in modules:
-        config.pluginmanager.import_plugin(module)
+        pluginmanager.import_plugin(module)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -186,6 +187,14 @@ def pytest_runtest_makereport(
 def _clean(report: pytest.TestReport, stage: Stage | None, hosts: Iterable[Host]) -> None:
     for journal in [*([stage.journal] if stage else []), *(host.journal for host in hosts)]:
         clean_report(report, journal.redactor.text)
+
+
+def services_scope(
+    fixture_name: str,  # noqa: ARG001  (pytest passes both by name)
+    config: pytest.Config,
+) -> Literal["session", "function"]:
+    """The scope of fixtures that tests share, such as `docker_environment`: `@pytest.fixture(scope=services_scope)`."""
+    return "session" if config.getoption(SERVICES) == "suite" else "function"
 
 
 @pytest.fixture
@@ -275,60 +284,6 @@ def command(stage: Stage) -> Callable[..., Awaitable[Command]]:
 def terminal(stage: Stage) -> Callable[..., Awaitable[Terminal]]:
     """Starts any program on a terminal of its own: `screen = await terminal([...], columns=80, rows=24)`."""
     return stage.terminal
-
-
-@pytest.fixture
-def claude_code(stage: Stage, request: pytest.FixtureRequest) -> ClaudeCode:
-    """The real Claude Code CLI in the workspace, answered by the script: `await claude_code.prompt(..)`."""
-    mark = request.node.get_closest_marker("claude_code")
-    options = {"isolation": request.config.getoption(ISOLATION), **(mark.kwargs if mark else {})}
-    if options["isolation"] != "process":
-        from soundstage.pytest_plugin._claude import skip_without
-
-        skip_without(options["isolation"])
-    return stage.claude_code(**options)
-
-
-@pytest.fixture(scope="session")
-def claude_code_houses() -> Generator[Houses, None, None]:
-    """The processes of Claude Code that stay warm between tests; `test_session` takes them from here."""
-    from soundstage.pytest_plugin._claude import Houses
-
-    houses = Houses()
-    yield houses
-    houses.close()
-
-
-@pytest.fixture
-def test_session(
-    stage: Stage, claude_code_houses: Houses, request: pytest.FixtureRequest
-) -> Generator[WarmSession, None, None]:
-    """A new conversation with the real CLI, in a process that stays warm: `test_session.run_command(..)`."""
-    from soundstage.pytest_plugin._claude import begin_session
-
-    session = begin_session(request.node, stage, claude_code_houses, request.config.getoption(ISOLATION))
-    yield session
-    session.end()
-
-
-@pytest.fixture
-def plugin_installed(test_session: WarmSession) -> Generator[PluginFactory, None, None]:
-    """Installs plugins for this test: `plugin_installed("agent-loop", marketplace=FOLDER)`; all go afterwards."""
-    from soundstage.pytest_plugin._claude_factories import PluginFactory
-
-    factory = PluginFactory(test_session)
-    yield factory
-    factory.uninstall_all()
-
-
-@pytest.fixture
-def test_project(tmp_path: Path) -> Generator[ProjectFactory, None, None]:
-    """Generates projects for this test: `test_project("cli", "python", "Calculator App")`; all go afterwards."""
-    from soundstage.pytest_plugin._claude_factories import ProjectFactory
-
-    factory = ProjectFactory(tmp_path)
-    yield factory
-    factory.remove_all()
 
 
 @pytest.fixture

@@ -51,10 +51,10 @@ from soundstage.wire import ModelServer
 from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
-    from soundstage.drivers import ClaudeCode, Command, Terminal
+    from soundstage.drivers import Command, Terminal
 
 REAL: Final = frozenset(  # fixtures of the core that need the machine's time
-    {"model_server", "command", "terminal", "claude_code", "docker_environment"}
+    {"model_server", "command", "terminal"}
 )
 D = TypeVar("D", bound=Daemon)
 P = ParamSpec("P")
@@ -249,21 +249,6 @@ class Stage:
         await self._supervisor.add(daemon)
         self._late.append(daemon)
         return daemon
-
-    def claude_code(self, **options: Any) -> ClaudeCode:
-        """A session of the real CLI; it starts when the body begins."""
-        from soundstage.drivers import ClaudeCode
-
-        made = ClaudeCode(
-            self.journal,
-            self.server().anthropic_url,
-            self.workspace(),
-            ids=self.ids,
-            proxy=self.proxy(),
-            **options,
-        )
-        self._waiting.append(made)
-        return made
 
     def take_over(self, item: pytest.Function) -> None:
         """Make an asynchronous test function an ordinary one that runs on this stage."""

@@ -9,21 +9,23 @@ first guarantee that the part does not keep:
 """
 
 from soundstage.testing._daemon import verify_daemon
+from soundstage.testing._guarantee import Guarantee, NotKept, keep_all, same
 from soundstage.testing._journal import verify_journal
 from soundstage.testing._model import verify_model
 from soundstage.testing._snapshot import assert_snapshot, check_snapshot
 from soundstage.testing._snapshot_text import snapshot_text
-from soundstage.testing._windowing import verify_shatter_policy, verify_window_policy
 from soundstage.testing._world import verify_world
 
 __all__ = [
+    "Guarantee",
+    "NotKept",
     "assert_snapshot",
     "check_snapshot",
+    "keep_all",
+    "same",
     "snapshot_text",
     "verify_daemon",
     "verify_journal",
     "verify_model",
-    "verify_shatter_policy",
-    "verify_window_policy",
     "verify_world",
 ]

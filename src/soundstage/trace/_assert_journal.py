@@ -1,6 +1,6 @@
 """Assertions on the events of a journal: in an order, in time, or not at all.
 
-They take the journal of a run, or one of its typed views such as `host.journals.get(ChatEntry)`: whatever reads,
+They take the journal of a run, or one of its typed views such as `journals_of(host).get(ChatEntry)`: whatever reads,
 waits and knows its conditions. Waiting is for events. On virtual time two quiet seconds cost none of yours.
 """
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from soundstage.agents.scenarios import TeamStage, complete, hand_on, route
 from soundstage.clock import SystemClock
 from soundstage.clock import run as run_virtual
 from soundstage.drivers import Command
 from soundstage.host import HostBuilder
 from soundstage.journal import Journal, read_journal
 from soundstage.models import Script
-from soundstage.testing.scenarios import TeamStage, complete, hand_on, route
 from soundstage.trace import (
     Trace,
     assert_agent_sequence,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from soundstage.drivers.claude_code import ClaudeTurn
+from soundstage.claude_code import ClaudeTurn
 from soundstage.models import CallSpec, Script
 from soundstage.testing.semantics import WORKFLOWS, Transition, keywords_in, suggested, transition
 

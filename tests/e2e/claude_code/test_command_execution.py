@@ -23,7 +23,7 @@ from e2e.claude_code.kit import (
     repository,
     write,
 )
-from soundstage.drivers.claude_code import expand_command
+from soundstage.claude_code import expand_command
 from soundstage.models import CallSpec
 from soundstage.testing.semantics import WORKFLOWS, suggested
 

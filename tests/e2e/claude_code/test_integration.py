@@ -21,7 +21,7 @@ from e2e.claude_code.kit import (
     working,
     write,
 )
-from soundstage.drivers.claude_code import expand_command
+from soundstage.claude_code import expand_command
 
 
 def test_all_plugins_are_installed_together(plugin_installed, test_session, script):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e.claude_code.kit import PLUGINS
-from soundstage.drivers.claude_code import bundled_cli
+from soundstage.claude_code import bundled_cli
 from soundstage.errors import InvalidStateError
 
 needs_claude = pytest.mark.skipif(
@@ -144,7 +144,7 @@ def test_a_failed_test_shows_its_own_trace_and_its_unused_rules(inner):
 def test_a_plugin_that_cannot_be_installed_fails_the_test_and_all_are_uninstalled_afterwards(inner):
     result = inner(f"""
         import pytest
-        from soundstage.drivers.claude_code import PluginError
+        from soundstage.claude_code import PluginError
 
         MARKET = {str(PLUGINS)!r}
 

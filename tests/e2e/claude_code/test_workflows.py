@@ -28,8 +28,8 @@ from e2e.claude_code.kit import (
     working,
     write,
 )
+from soundstage.claude_code.projects import set_up_git
 from soundstage.testing.semantics import keywords_in, suggested, transition
-from soundstage.worlds.projects import set_up_git
 
 agent_loop, epti, visual = working("agent-loop"), working("epti"), working("visual-iteration")
 TESTS = bash("python3 -B -m pytest -q -p no:cacheprovider")

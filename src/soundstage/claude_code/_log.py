@@ -1,0 +1,122 @@
+"""What the CLI says, as events of the journal.
+
+Tool calls and their results are not told here: they are on the wire, in the requests and replies of the model.
+Subagents are told with the reply that asked for them as their cause, found by the id of the tool call, so that
+the trace has them as branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from soundstage.claude_code._agents import agent_id
+from soundstage.claude_code._events import SubagentFinished, SubagentStarted
+from soundstage.claude_code._messages import (
+    ApiRetry,
+    HookResponse,
+    Init,
+    Result,
+    StreamMessage,
+    TaskChanged,
+    Unknown,
+)
+from soundstage.claude_code._notes import note_init, note_result
+from soundstage.journal import Event, HookFired, Journal, ModelRequested, ModelResponded, Noted
+from soundstage.match import preview
+
+
+class SessionLog:
+    """Appends what one session says.
+
+    Args:
+        journal: where to.
+        source: who says it.
+    """
+
+    def __init__(self, journal: Journal, source: str) -> None:
+        self.journal = journal
+        self.source = source
+        self._init: dict[str, Any] = {}
+        self._subagents: dict[str, int] = {}  # id -> position of its start
+
+    def append(self, event: Event, cause: int | None) -> int:
+        """Append an event of this session."""
+        return self.journal.append(event, source=self.source, cause=cause)
+
+    def note(self, text: str, data: Mapping[str, Any], cause: int | None) -> None:
+        """Append a remark."""
+        self.append(Noted(text=text, data=dict(data)), cause)
+
+    def heard(self, message: StreamMessage, conversation: str, cause: int | None) -> None:
+        """Append what a message says, if it says something that the wire does not have."""
+        match message:
+            case Init():
+                self._on_init(message, cause)
+            case HookResponse():
+                self._on_hook(message, cause)
+            case TaskChanged(change="started"):
+                self._on_subagent(message, conversation, cause)
+            case TaskChanged(change="notification"):
+                self._on_subagent_end(message, conversation)
+            case Result():
+                self.note("result", note_result(message), cause)
+            case ApiRetry():
+                self.note("a request failed and is sent again", message.data, cause)
+            case Unknown(problem=problem) if problem:
+                shown = {"problem": problem, "line": preview(repr(message.data))}
+                self.note("a line that cannot be read", shown, cause)
+
+    def _on_init(self, message: Init, cause: int | None) -> None:
+        """Note what the session consists of; again only when it has changed."""
+        noted = note_init(message)
+        if noted != self._init:
+            self._init = noted
+            self.note("session", noted, cause)
+
+    def _on_hook(self, message: HookResponse, cause: int | None) -> None:
+        fired = HookFired(
+            hook=message.hook,
+            event=message.event,
+            outcome=message.outcome,
+            exit_code=message.exit_code,
+            output=message.output,
+        )
+        self.append(fired, cause)
+
+    def _on_subagent(self, message: TaskChanged, conversation: str, cause: int | None) -> None:
+        asked, parent = self._asked(message.call_id, cause)
+        started = SubagentStarted(
+            agent_id=message.task_id,
+            agent=message.agent,
+            call_id=message.call_id,
+            conversation=conversation,
+            parent=parent,
+            task=str(message.data.get("prompt") or ""),
+        )
+        self._subagents[message.task_id] = self.append(started, asked)
+
+    def _on_subagent_end(self, message: TaskChanged, conversation: str) -> None:
+        started = self._subagents.get(message.task_id)
+        if started is None:
+            return  # a background command; the note of its start is on the wire
+        finished = SubagentFinished(
+            agent_id=message.task_id,
+            conversation=conversation,
+            status=message.status,
+            text=str(message.data.get("summary") or ""),
+        )
+        self.append(finished, started)
+
+    def _asked(self, call_id: str, since: int | None) -> tuple[int | None, str]:
+        """The reply that made the call `call_id`, and who got it; `since` and the main agent if none is known."""
+        requests: dict[int, str] = {}
+        for record in self.journal.read(since or 0, (ModelRequested, ModelResponded)):
+            event = record.event
+            if isinstance(event, ModelRequested):
+                requests[record.position] = agent_id(event.request)
+            elif isinstance(event, ModelResponded) and any(
+                call.id == call_id for call in event.response.tool_calls
+            ):
+                return record.position, requests.get(record.cause or 0, "")
+        return since, ""

@@ -1,0 +1,159 @@
+"""Category 4: the agent's mode, its instructions, and where it is in its workflow."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from soundstage.claude_code.harness._arguments import SessionId, Stage
+from soundstage.claude_code.harness._conversation import Conversation
+from soundstage.claude_code.harness._harness import Harness
+from soundstage.claude_code.harness._stages import Where, stage_of
+from soundstage.errors import ScriptError
+from soundstage.testing.semantics import WORKFLOWS
+
+
+class Mode(TypedDict):
+    status: str
+    session_id: str
+    mode: str
+    agent: str
+
+
+class Guidance(TypedDict):
+    status: str
+    session_id: str
+    guidance: str
+    command: str
+    command_text: str
+    last_response: str
+    agents: list[str]
+
+
+class WorkflowStage(TypedDict):
+    status: str
+    session_id: str
+    stage: str
+    workflow: str
+    stages: list[str]
+
+
+class Transition(TypedDict):
+    status: str
+    session_id: str
+    passed: bool
+    expected_stage: str
+    actual_stage: str
+    previous_stage: str
+
+
+async def get_agent_mode(harness: Harness, session_id: SessionId) -> Mode:
+    """Get the permission mode that the agent works in, as the CLI itself reports it.
+
+    Returns mode (default, acceptEdits, plan, dontAsk, bypassPermissions, auto) and agent (the main agent that
+    start_conversation chose; empty for the CLI's own).
+
+    Errors: no such session.
+
+    Example: get_agent_mode(session_id="...")
+    """
+    conversation = harness.conversation(session_id)
+    turns = [answer.turn for answer in conversation.answers]
+    reported = [turn.init.permission_mode for turn in turns if turn.init is not None]
+    return {
+        "status": "success",
+        "session_id": session_id,
+        "mode": reported[-1] if reported else conversation.config.permission_mode,
+        "agent": conversation.config.agent,
+    }
+
+
+async def get_agent_guidance(harness: Harness, session_id: SessionId) -> Guidance:
+    """Get the instructions that are in force, as the model received them on the wire.
+
+    Returns guidance (the system prompt of the last request), command and command_text (the slash command that
+    was executed last, and what it expanded to), last_response (the agent's last words) and agents (the
+    subagents that it can call). Empty before the first prompt.
+
+    Errors: no such session.
+
+    Example: get_agent_guidance(session_id="...")
+    """
+    conversation = harness.conversation(session_id)
+    turns = [answer.turn for answer in conversation.answers]
+    guidance = [turn.guidance for turn in turns if turn.guidance]
+    commands = [turn.expansion for turn in turns if turn.expansion is not None]
+    init = next((turn.init for turn in reversed(turns) if turn.init is not None), None)
+    return {
+        "status": "success",
+        "session_id": session_id,
+        "guidance": guidance[-1] if guidance else "",
+        "command": f"/{commands[-1].command}" if commands else "",
+        "command_text": commands[-1].text if commands else "",
+        "last_response": turns[-1].text if turns else "",
+        "agents": list(init.agents) if init is not None else [],
+    }
+
+
+async def get_workflow_stage(harness: Harness, session_id: SessionId) -> WorkflowStage:
+    """Get the stage of the workflow that the conversation is in: idle, exploring, planning, coding, complete...
+
+    It follows from the commands that were executed and what they came to: one that failed changes nothing, and
+    a commit counts when git has made it. It is idle before the first command.
+
+    Returns stage, workflow (agent-loop, epti, visual-iteration, or own) and stages (all so far, in order).
+
+    Errors: no such session; no plugin of the session has a workflow.
+
+    Example: get_workflow_stage(session_id="...")
+    """
+    where = await _where(harness.conversation(session_id))
+    return {
+        "status": "success",
+        "session_id": session_id,
+        "stage": where.stage,
+        "workflow": where.workflow,
+        "stages": list(where.passed),
+    }
+
+
+async def verify_agent_transition(
+    harness: Harness, session_id: SessionId, expected_stage: Stage
+) -> Transition:
+    """Verify that the conversation is in a stage of its workflow, in any case.
+
+    Returns passed, expected_stage, actual_stage and previous_stage (empty while it is idle).
+
+    Errors: no such session; no plugin of the session has a workflow.
+
+    Example: verify_agent_transition(session_id="...", expected_stage="planning")
+    """
+    where = await _where(harness.conversation(session_id))
+    return {
+        "status": "success",
+        "session_id": session_id,
+        "passed": where.stage.casefold() == expected_stage.strip().casefold(),
+        "expected_stage": expected_stage,
+        "actual_stage": where.stage,
+        "previous_stage": where.passed[-2] if len(where.passed) > 1 else "",
+    }
+
+
+async def _where(conversation: Conversation) -> Where:
+    """Where a conversation is.
+
+    Raises:
+        ScriptError: if no plugin of it has a workflow.
+    """
+    where = stage_of(conversation)
+    if where.workflow:
+        return where
+    plugins = sorted({command.plugin for command in await conversation.session.commands() if command.plugin})
+    known = [plugin for plugin in plugins if plugin in WORKFLOWS]
+    if not known:
+        raise ScriptError(
+            "this conversation has no workflow",
+            expected="a plugin with one: " + ", ".join(WORKFLOWS),
+            seen="plugins: " + (", ".join(plugins) or "none"),
+            hint='start_conversation(config={"workflow": {"my-plugin:plan": "planning"}}) declares one',
+        )
+    return where._replace(workflow=known[0] if len(known) == 1 else "")

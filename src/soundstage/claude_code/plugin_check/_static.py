@@ -1,0 +1,54 @@
+"""The first half of a test: the files of a plugin, without running anything. Pure, but for reading them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+from soundstage.claude_code.plugin_check._book import Book
+from soundstage.claude_code.plugin_check._declared import Declared
+from soundstage.claude_code.plugin_check._hook_files import read_hooks
+from soundstage.claude_code.plugin_check._manifest import MANIFEST, markdown_files, read_manifest, skill_files
+from soundstage.claude_code.plugin_check._marketplace import MARKETPLACE, read_marketplace
+from soundstage.claude_code.plugin_check._server_files import read_servers
+from soundstage.claude_code.plugin_check._texts import read_texts, refuse_same_names
+
+
+def read_plugin(root: Path, book: Book) -> Declared | None:
+    """What a plugin declares; nothing without a usable manifest. All that is wrong is written down."""
+    manifest = read_manifest(root, book)
+    if manifest is None:
+        return None
+    commands = read_texts(markdown_files(manifest, root, "commands", book), "command", manifest, book)
+    agents = read_texts(markdown_files(manifest, root, "agents", book), "agent", manifest, book)
+    skills = read_texts(skill_files(manifest, root, book), "skill", manifest, book)
+    refuse_same_names(itertools.chain(commands, skills))
+    refuse_same_names(agents)
+    return Declared(
+        name=manifest.name,
+        version=manifest.version,
+        root=root,
+        entry=manifest.entry,
+        commands=commands,
+        agents=agents,
+        skills=skills,
+        hooks=read_hooks(manifest, root, book),
+        servers=read_servers(manifest, root, book),
+    )
+
+
+def read_folder(folder: Path, book: Book) -> tuple[Declared, ...]:
+    """The plugin in a folder, or those of the marketplace in it, or both."""
+    found: list[Declared | None] = []
+    listed = read_marketplace(folder, book) if (folder / MARKETPLACE).is_file() else ()
+    if (folder / MANIFEST).is_file() or not (folder / MARKETPLACE).is_file():
+        found.append(read_plugin(folder, book))
+    for item in listed:
+        if item.folder.resolve() == folder.resolve():
+            continue
+        plugin = read_plugin(item.folder, book)
+        found.append(plugin)
+        if plugin is not None and plugin.name != item.name:
+            message = f"the list calls the plugin {item.name}, its manifest {plugin.name}"
+            item.entry.add("marketplace-name", message, line=item.line)
+    return tuple(plugin for plugin in found if plugin is not None)

@@ -1,0 +1,48 @@
+"""The isolation level `container`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from soundstage.containers._engine import Engine
+from soundstage.containers._room import ContainerRoom
+from soundstage.journal import Journal
+from soundstage.lifecycle import Room
+
+
+class InContainer(msgspec.Struct, frozen=True):
+    """Isolation in a container of one's choice. The program's home and the folder that it works in are there too.
+
+    Args:
+        image: its image; it needs a `/bin/sh`, and has to be there: nothing is pulled.
+        reads: files and folders of ours that it may read, at the same paths.
+        writes: folders of ours that it may write, at the same paths.
+
+    Example:
+        ::
+
+            Command(["python3", "agent.py"], journal, cwd=project, isolation=InContainer("my-agent"))
+    """
+
+    image: str = "soundstage/agent"
+    reads: tuple[Path, ...] = ()
+    writes: tuple[Path, ...] = ()
+
+    def hidden(self) -> Iterable[Path]:
+        """All files of this machine."""
+        return [Path("/")]
+
+    def make_room(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Room:
+        """A container for each program."""
+        return ContainerRoom(journal, self.image, root, reads=reads, writes=self.writes)
+
+    async def remove_volumes(self) -> list[str]:
+        """Remove the volumes of this process; the names of those that the engine still has."""
+        engine = await Engine.connect()
+        try:
+            return await engine.call(engine.remove_own_volumes)
+        finally:
+            engine.close()
