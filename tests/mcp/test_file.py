@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import jsonschema
 import pytest
 
 from soundstage.errors import ScriptError, ScriptLoadError
 from soundstage.mcp import load_mcp_script, mcp_script_problems, mcp_script_schema
+from soundstage.scripts import SourceReport, read_source
 
 GOOD = """
 version: 1
@@ -33,6 +35,7 @@ mcp:
       - name: broken
         rules:
           - returns: {reject: {code: -32001, message: no}}
+            times: 1
           - returns: {text: x, fault: disconnect}
     resources:
       - {uri: "notes://1", text: one, mime_type: text/plain}
@@ -154,9 +157,8 @@ mcp:
     problems = mcp_script_problems(write(text))
     assert [(problem.line, problem.key) for problem in problems] == [
         (5, "mcp.notes.tools[0]"),
-        (9, "mcp.notes.tools[1].rules[0].when"),
+        (9, "mcp.notes.tools[1].rules[0].when.query"),
     ]
-    assert "query:" in problems[1].message
 
 
 @pytest.mark.parametrize(
@@ -184,5 +186,11 @@ def test_a_file_that_is_missing_or_not_text_is_refused(tmp_path):
 
 def test_there_is_a_schema_for_editors():
     schema = mcp_script_schema()
-    assert schema["$defs"]["FileSpec"]["required"] == ["mcp"]
-    assert "ToolSpec" in schema["$defs"]
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    assert schema["required"] == ["mcp"]
+    assert "asked first" in schema["$defs"]["RuleSpec"]["properties"]["priority"]["description"]
+    good = read_source(GOOD, SourceReport("good"), form="yaml").value
+    validator.validate(good)
+    good["mcp"]["other"]["toolz"] = []
+    assert not validator.is_valid(good)

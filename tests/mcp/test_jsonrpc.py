@@ -24,7 +24,6 @@ from soundstage.mcp._jsonrpc import (
     request_bytes,
     result_bytes,
 )
-from soundstage.mcp._rules import arguments_matcher
 from soundstage.messages import ModelResponse, ToolCall
 
 JSON = st.recursive(
@@ -56,15 +55,6 @@ def test_messages_survive_the_way_there_and_back(identity, method, params):
     assert parse(result_bytes(identity, params)) == Answer(identity, params)
     error = RpcError(-32603, method, params or None).as_json()
     assert parse(error_bytes(identity, error)) == Answer(identity, None, error)
-
-
-def test_conditions_on_arguments_want_the_argument_to_be_there():
-    condition = arguments_matcher({"query": {"not": "tea"}, "n": 3})
-    assert condition.matches({"query": "soup", "n": 3, "more": 1})
-    assert condition.explain({"n": 3}) == "there is no argument 'query', only n"
-    assert condition.explain({"query": "soup", "n": 4}) == "n: expected 3, got 4"
-    assert arguments_matcher(None) is None
-    assert arguments_matcher({}) is None
 
 
 def asked(journal, *calls):

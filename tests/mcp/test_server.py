@@ -244,7 +244,9 @@ def test_the_journal_has_the_connection_every_call_and_its_result(serve, connect
     )
     assert own[3].event.names == ("search",)
     assert str(own[4].event) == 'search(query="soup")'
-    assert own[5].event == McpToolReturned(tool="search", text="tomato soup", served_by="rule 1 'soup'")
+    assert own[5].event == McpToolReturned(
+        tool="search", text="tomato soup", served_by="rule 1 'soup' [tool 'search']"
+    )
     assert (own[6].event.change, own[6].event.by) == ("closed", "client")
 
 
@@ -285,7 +287,7 @@ def test_a_test_waits_for_calls_and_finds_each_once(serve, connect):
             assert (await server.expect_return("search")).text == "found"
             with pytest.raises(AssertionError, match="no such call of notes") as caught:
                 await server.expect_call("search", arguments={"query": "bread"}, within=0.01)
-            assert "query='bread'" in str(caught.value)
+            assert "arguments.query 'bread'" in str(caught.value)
             assert "soup" in str(caught.value)
 
     serve(body)
@@ -298,13 +300,15 @@ def test_a_strict_server_names_the_nearest_rule_and_the_rules_that_were_never_us
             error = await refused(client.call_tool("search", {"query": "tea"}))
             assert "no rule answers the call search" in error.message
 
-    with pytest.raises(NoMatchError, match=r"rule 1 'soup' \[search\(query='soup'\)\]: query: "):
+    rule = r"rule 1 'soup' \[tool 'search', arguments.query 'soup'\]: arguments.query: "
+    with pytest.raises(NoMatchError, match=rule):
         serve(body, strict=True)
 
     async def nothing(server):
         server.on_tool("search", name="soup").returns("tomato")
 
-    with pytest.raises(ScriptError, match=r"never used\n.*rule 1 'soup' \[search\(\)\]"):
+    seen = r"1 rule\(s\) of the strict script of notes were never used(.|\n)*rule 1 'soup' \[tool 'search'\]"
+    with pytest.raises(ScriptError, match=seen):
         serve(nothing, strict=True)
 
 

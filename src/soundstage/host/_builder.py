@@ -99,7 +99,7 @@ class HostBuilder:
         the machine's time if the world says that it needs it (`real_time`).
 
         Args:
-            world: its class. It gets the journal, and the run's `ids` and `within` if it takes them.
+            world: its class. It gets the journal, and the run's `ids`, `within` and `strict` if it takes them.
             *args: what it takes besides the journal.
             **options: its options.
 
@@ -111,7 +111,8 @@ class HostBuilder:
 
         def make(host: Host) -> Daemon:
             within = self._settings.wait_within
-            return make_world(world, host.journal, args, options, ids=host.ids, within=within)
+            strict = self._script.strict
+            return make_world(world, host.journal, args, options, ids=host.ids, within=within, strict=strict)
 
         return self.with_daemon(make)
 

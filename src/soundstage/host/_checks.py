@@ -16,7 +16,7 @@ from soundstage.journal import (
     RequestServed,
 )
 from soundstage.models import ScriptedModel
-from soundstage.scripts import Rule
+from soundstage.scripts import Rule, never_used
 
 
 def require_clean_end(
@@ -54,8 +54,9 @@ def require_clean_end(
     unused = scripted.unused() if scripted.script.strict else []
     if unused:
         scripted.script.validate_names(only=unused)
-        raise ScriptError(
-            f"{len(unused)} rule(s) of a strict script were never used",
+        raise never_used(
+            unused,
+            "a strict script",
             expected="every rule serves a request",
             seen=list_rules(unused, scripted, journal, after),
             hint="remove them, or look at the trace: the app did not get there",

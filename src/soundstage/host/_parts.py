@@ -22,8 +22,9 @@ P = ParamSpec("P")
 World = Callable[Concatenate[Journal, P], D]
 """The class of a world, or a function that makes one: it takes the journal of the run, and options.
 
-Parameters called `ids` (a source of ids) and `within` (seconds that its waits take, unless they are told otherwise) get
-those of the run, unless the caller gives them.
+Parameters called `ids` (a source of ids), `within` (seconds that its waits take, unless they are told otherwise) and
+`strict` (whether what no rule answers fails the test, and a rule that was never used) get those of the run, unless the
+caller gives them.
 """
 _OF_RUN: Final = object()  # in the place of what the run gives
 
@@ -83,6 +84,7 @@ def make_world(
     *,
     ids: IdSource,
     within: float | None,
+    strict: bool | None,
 ) -> D:
     """A world of a run: what it takes of the run, and the caller's options, which win.
 
@@ -90,8 +92,8 @@ def make_world(
         TypeError: if it is no daemon.
     """
     takes = inspect.signature(world).parameters
-    of_run = {"ids": ids} | ({} if within is None else {"within": within})
-    own = {name: value for name, value in of_run.items() if name in takes}
+    of_run = {"ids": ids, "within": within, "strict": strict}
+    own = {name: value for name, value in of_run.items() if name in takes and value is not None}
     made = world(journal, *args, **{**own, **options})
     return validate_part(made, Daemon, "add", "the class of a world, or a function that makes one")
 
@@ -104,7 +106,7 @@ def validate_options(world: Callable[..., Any], args: tuple[Any, ...], options: 
     """
     validate_part(world, Callable, "add", "the class of a world")
     signature = inspect.signature(world)
-    of_run = {name: _OF_RUN for name in ("ids", "within") if name in signature.parameters}
+    of_run = {name: _OF_RUN for name in ("ids", "within", "strict") if name in signature.parameters}
     try:
         signature.bind(_OF_RUN, *args, **{**of_run, **options})
     except TypeError as error:

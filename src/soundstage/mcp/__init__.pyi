@@ -90,7 +90,6 @@ from ._process import (
 )
 from ._recording import RecordingMcpServer as RecordingMcpServer
 from ._replay import ReplayMcpServer as ReplayMcpServer
-from ._rules import ToolRule as ToolRule
 from ._script import McpScript as McpScript
 from ._server import McpServer as McpServer
 from ._stubs import McpStubs as McpStubs

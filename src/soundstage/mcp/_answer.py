@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -71,6 +71,8 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         return {**found, "structuredContent": structured} if isinstance(structured, dict) else found
 
 
+Given = ToolAnswer | Callable[[Json], Any]
+"""An answer, or the function of the arguments that makes it."""
 DEFAULT: Final = ToolAnswer(text="nothing scripted for that")
 
 

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from soundstage.journal import Event, Journal
-from soundstage.mcp._answer import Json
+from soundstage.mcp._answer import Given, Json
 from soundstage.mcp._backend import Backend, Served
 from soundstage.mcp._catalog import McpTool
 from soundstage.mcp._cause import Causes
 from soundstage.mcp._events import McpFaultChanged
 from soundstage.mcp._faults import Fault, Faults, Occasion
 from soundstage.mcp._protocol import CALL
-from soundstage.mcp._rules import Given
 from soundstage.mcp._scripted import made, served
 
 

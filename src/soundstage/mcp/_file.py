@@ -1,30 +1,34 @@
 """Script files of servers: YAML or JSON in, scripts by name out, or every problem with its line.
 
-The file is read as a model's script is (`soundstage.models`): text to data with lines, data to records, and what the
+The file is read as a model's script is (`soundstage.scripts`): text to data with lines, data to records, and what the
 records say. A file has one key, `mcp`, with servers by name.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from soundstage.errors import ScriptError, ScriptLoadError, ScriptProblem
+from soundstage.match import matcher
 from soundstage.mcp._answer import as_answer
-from soundstage.mcp._rules import ToolRule, arguments_matcher
+from soundstage.mcp._rules import call_conditions
 from soundstage.mcp._script import McpScript
-from soundstage.mcp._spec import FileSpec, PromptSpec, RuleSpec, ServerSpec, ToolSpec
+from soundstage.mcp._spec import FileSpec, PromptSpec, ServerSpec, ToolSpec
 from soundstage.scripts import (
     SourceNode,
     SourceReport,
     convert_source,
-    in_one_line,
     in_words,
+    items_of,
+    published_schema,
     read_source_file,
+    report_conditions,
+    reporting,
+    right_version,
+    shown,
+    sorted_problems,
+    where,
     wrap_source,
 )
 
@@ -35,11 +39,11 @@ def load_servers(path: Path | str) -> dict[str, McpScript]:
     Raises:
         ScriptLoadError: with every problem of the file, each with its line.
     """
-    report = SourceReport(str(path))
+    report = SourceReport(shown(Path(path)))
     node = read_source_file(Path(path), report)
     servers = _servers(node, report) if node is not None else {}
     if report.problems:
-        raise ScriptLoadError(sorted(report.problems, key=lambda problem: problem.line))
+        raise ScriptLoadError(sorted_problems(report))
     return servers
 
 
@@ -73,25 +77,27 @@ def mcp_script_problems(path: Path | str) -> list[ScriptProblem]:
         path: the file, YAML or JSON.
     """
     try:
-        load_servers(path)
+        found = load_servers(path)
     except ScriptLoadError as error:
         return list(error.problems)
-    return []
+    return [problem for script in found.values() for problem in script.rules.problems()]
 
 
 def mcp_script_schema() -> dict[str, Any]:
     """The form of a script file of MCP servers as JSON Schema, draft 2020-12, for editors.
 
     Example:
-        >>> mcp_script_schema()["$ref"]
-        '#/$defs/FileSpec'
+        >>> mcp_script_schema()["required"]
+        ['mcp']
     """
-    return msgspec.json.schema(FileSpec)
+    return published_schema(FileSpec, "Soundstage script of MCP servers")
 
 
 def _servers(node: SourceNode, report: SourceReport) -> dict[str, McpScript]:
     if not isinstance(node.value, dict) or "mcp" not in node.fields:
         report.add(node.line, "", "a script of MCP servers is a mapping with `mcp`")
+        return {}
+    if not right_version(node, report):
         return {}
     servers = node.fields["mcp"].node
     others = wrap_source({key: value for key, value in node.value.items() if key != "mcp"} | {"mcp": {}})
@@ -108,17 +114,22 @@ def _servers(node: SourceNode, report: SourceReport) -> dict[str, McpScript]:
 def _script(node: SourceNode, key: str, report: SourceReport) -> McpScript:
     """One server; with problems, an empty one."""
     spec = convert_source(ServerSpec, node, report, key=key)
+    tools = [(tool, f"{key}.tools[{number}]") for number, tool in enumerate(items_of(node, "tools"))]
+    for tool, place in tools:
+        for number, rule in enumerate(items_of(tool, "rules")):
+            if "when" in rule.fields:
+                when = rule.fields["when"].node
+                report_conditions(
+                    when, f"{place}.rules[{number}].when", report, lambda _, spec: matcher(spec)
+                )
     if spec is None:
         return McpScript()
     made = McpScript(
         strict=spec.strict, instructions=spec.instructions, version=spec.version, page_size=spec.page_size
     )
-    for number, (tool, item) in enumerate(zip(spec.tools, _items(node, "tools"), strict=True)):
-        with _reporting(report, item, f"{key}.tools[{number}]"):
-            _tool(made, tool)
-        for place, (rule, line) in enumerate(zip(tool.rules, _items(item, "rules"), strict=True)):
-            with _reporting(report, line, f"{key}.tools[{number}].rules[{place}].when"):
-                made.add_rule(_rule(tool.name, rule, f"{report.source}:{line.line}"))
+    for (item, place), tool_spec in zip(tools, spec.tools, strict=True):
+        with reporting(report, item, place):
+            _tool(made, tool_spec, item, report)
     for resource in spec.resources:
         made.resource(
             resource.uri,
@@ -132,20 +143,7 @@ def _script(node: SourceNode, key: str, report: SourceReport) -> McpScript:
     return made
 
 
-def _items(node: SourceNode, name: str) -> list[SourceNode]:
-    return node.fields[name].node.items if name in node.fields else []
-
-
-@contextlib.contextmanager
-def _reporting(report: SourceReport, node: SourceNode, key: str) -> Iterator[None]:
-    """What is raised inside becomes a problem of this line."""
-    try:
-        yield
-    except ScriptError as error:
-        report.add(node.line, key, in_one_line(error))
-
-
-def _tool(script: McpScript, spec: ToolSpec) -> None:
+def _tool(script: McpScript, spec: ToolSpec, node: SourceNode, report: SourceReport) -> None:
     script.tool(
         spec.name,
         description=spec.description,
@@ -155,12 +153,18 @@ def _tool(script: McpScript, spec: ToolSpec) -> None:
         annotations=spec.annotations or None,
         returns=spec.returns,
     )
-
-
-def _rule(tool: str, spec: RuleSpec, where: str) -> ToolRule:
-    condition = arguments_matcher(spec.when)
-    answer = as_answer(spec.returns)
-    return ToolRule(0, tool, condition, answer, spec.priority, spec.times, spec.name, where)
+    for rule, item in zip(spec.rules, items_of(node, "rules"), strict=True):
+        if report.problems:
+            return  # conditions that are none have been told, each with its own line
+        script.add_rule(
+            spec.name,
+            call_conditions(spec.name, rule.when),
+            as_answer(rule.returns),
+            priority=rule.priority,
+            times=rule.times,
+            name=rule.name,
+            where=where(report, item),
+        )
 
 
 def _prompt(script: McpScript, spec: PromptSpec) -> None:

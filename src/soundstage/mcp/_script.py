@@ -9,10 +9,11 @@ import msgspec
 
 from soundstage.errors import ScriptError
 from soundstage.match import preview
-from soundstage.mcp._answer import Mishap, ToolAnswer, as_answer
+from soundstage.mcp._answer import Given, Json, Mishap, ToolAnswer, as_answer
 from soundstage.mcp._catalog import ANYTHING, McpPrompt, McpResource, McpTool, need_name
 from soundstage.mcp._function import function_tool
-from soundstage.mcp._rules import Given, ToolRule, ToolRules, arguments_matcher
+from soundstage.mcp._rules import KINDS, call_conditions
+from soundstage.scripts import Conditions, Rule, RuleTable, Serving
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,9 +21,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 class OnTool:
     """Calls that wait for their answer; what `McpScript.on_tool` returns."""
 
-    def __init__(self, script: McpScript, rule: ToolRule) -> None:
+    def __init__(self, script: McpScript, tool: str, conditions: Conditions, options: Json) -> None:
         self._script = script
-        self._rule = rule
+        self._tool = tool
+        self._conditions = conditions
+        self._options = options
 
     def returns(self, answer: Any = msgspec.UNSET, /, **fields: Any) -> OnTool:
         """Answer with text, JSON, a `ToolAnswer`, or what a function of the arguments returns.
@@ -33,7 +36,7 @@ class OnTool:
         Raises:
             ScriptError: for an answer that cannot be one.
         """
-        self._script.add_rule(self._rule._replace(answer=given(answer, fields)))
+        self._script.add_rule(self._tool, self._conditions, given(answer, fields), **self._options)
         return self
 
     def fails(self, text: str = "the tool failed", /, *, delay: float = 0.0) -> OnTool:
@@ -72,7 +75,8 @@ class McpScript:
     """Tools, resources and prompts of a server, and what its tools answer.
 
     Args:
-        strict: a call that no rule answers is an error, and so is a rule that was never used.
+        strict: a call that no rule answers is an error, and so is a rule that was never used. Unless it is said,
+            servers that a `HostBuilder` or the pytest plugin makes are as strict as the run.
         instructions: what the server tells the model about itself.
         version: of the server, for clients.
         page_size: entries of a list that a client gets at once; all unless given.
@@ -83,13 +87,13 @@ class McpScript:
         >>> _ = script.on_tool("search", arguments={"query": "soup"}).returns("tomato soup")
         >>> _ = script.on_tool("search").fails("the database is down")
         >>> [rule.describe() for rule in script.rules]
-        ["search(query='soup')", 'search()']
+        ["tool 'search', arguments.query 'soup'", "tool 'search'"]
     """
 
     def __init__(
         self,
         *,
-        strict: bool = False,
+        strict: bool | None = None,
         instructions: str = "",
         version: str = "1.0.0",
         page_size: int | None = None,
@@ -103,7 +107,8 @@ class McpScript:
         self.tools: dict[str, McpTool] = {}
         self.resources: dict[str, McpResource] = {}
         self.prompts: dict[str, McpPrompt] = {}
-        self.rules = ToolRules()
+        self.rules = RuleTable(KINDS)
+        self.serving = Serving(self.rules)
 
     # what it offers
 
@@ -169,9 +174,8 @@ class McpScript:
         Raises:
             ScriptError: for a bad expression.
         """
-        condition = arguments_matcher(arguments)
-        rule = ToolRule(0, need_name("a tool", tool), condition, ToolAnswer(), priority, times, name)
-        return OnTool(self, rule)
+        conditions = call_conditions(need_name("a tool", tool), arguments)
+        return OnTool(self, tool, conditions, {"priority": priority, "times": times, "name": name})
 
     def queue(self, tool: str, *answers: Any) -> None:
         """Add answers of a tool that serve once each, in order, whatever the arguments are."""
@@ -256,9 +260,9 @@ class McpScript:
         del self.tools[name]
         self._changed("tools")
 
-    def unused(self) -> list[ToolRule]:
+    def unused(self) -> list[Rule]:
         """The rules that have not served, in the order of registration."""
-        return self.rules.unused()
+        return self.serving.unused()
 
     def take(self, other: McpScript) -> None:
         """Add everything of another script."""
@@ -266,17 +270,28 @@ class McpScript:
         self.resources.update(other.resources)
         self.prompts.update(other.prompts)
         for rule in other.rules:
-            self.rules.add(rule)
-        self.strict = self.strict or other.strict
+            self.rules.put(rule)
+        self.strict = self.strict if other.strict is None else other.strict
         self.instructions = self.instructions or other.instructions
         self.version = other.version
         self.page_size = self.page_size or other.page_size
 
-    def add_rule(self, rule: ToolRule) -> None:
-        """Add a rule that is made already; `on_tool` is the way to write one."""
-        self.rules.add(rule)
-        if rule.tool not in self.tools:
-            self._put_tool(McpTool(rule.tool))
+    def add_rule(self, tool: str, conditions: Conditions, answer: Given, **options: Any) -> Rule:
+        """Add a rule; `on_tool` is the way to write one.
+
+        Args:
+            tool: the tool that it is for; one that is not there yet appears.
+            conditions: on the call.
+            answer: an answer, or the function that makes it.
+            options: `priority`, `times`, `name` and `where`.
+
+        Raises:
+            ScriptError: for an option that cannot be one.
+        """
+        rule = self.rules.add(conditions, answer, **options)
+        if tool not in self.tools:
+            self._put_tool(McpTool(tool))
+        return rule
 
     def _put_tool(self, tool: McpTool) -> None:
         self.tools[need_name("a tool", tool.name)] = tool

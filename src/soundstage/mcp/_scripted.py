@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from soundstage.errors import NoMatchError, ScriptError
 from soundstage.match import preview
-from soundstage.mcp._answer import DEFAULT, Json, ToolAnswer
+from soundstage.mcp._answer import DEFAULT, Given, Json, ToolAnswer
 from soundstage.mcp._backend import Served
 from soundstage.mcp._catalog import McpResource, McpTool
 from soundstage.mcp._function import called
@@ -21,7 +21,7 @@ from soundstage.mcp._jsonrpc import (
     RpcError,
 )
 from soundstage.mcp._protocol import CALL, LISTS
-from soundstage.mcp._rules import Given
+from soundstage.mcp._rules import CallFacts, no_answer
 from soundstage.mcp._script import McpScript
 from soundstage.models import argument_problems
 
@@ -98,14 +98,15 @@ class ScriptedBackend:
         return served(*await self._answer(tool, arguments))
 
     async def _answer(self, tool: McpTool, arguments: Json) -> tuple[ToolAnswer, str]:
-        rule = self._script.rules.choose(tool.name, arguments)
+        call = CallFacts(tool.name, arguments)
+        rule = self._script.serving.choose(call)
         if rule is not None:
-            return await made(rule.answer, arguments), rule.label
+            return await made(rule.reply, arguments), rule.served_by
         if tool.default is not None:
             return await made(tool.default, arguments), "default"
         if not self._script.strict:
             return DEFAULT, "no rule"
-        error = self._script.rules.no_match(tool.name, arguments)
+        error = no_answer(call, self._script.rules, self._script.serving)
         self._failed(error)
         raise RpcError(INTERNAL_ERROR, error.summary)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from soundstage.clock import IdSource, validate_seconds
-from soundstage.errors import ScriptError
 from soundstage.journal import Journal
 from soundstage.mcp._daemon import McpDaemon
 from soundstage.mcp._file import load_mcp_script
 from soundstage.mcp._script import McpScript
 from soundstage.mcp._scripted import ScriptedBackend
 from soundstage.mcp._test_side import WITHIN
+from soundstage.scripts import never_used
 
 
 class McpServer(McpScript, McpDaemon):
@@ -22,7 +22,8 @@ class McpServer(McpScript, McpDaemon):
         name: how clients, messages and the journal call it. Claude Code's name of a tool is
             `mcp__<name>__<tool>`. Servers of one run need different names.
         script: what it offers and answers, or a script file; more can be added.
-        strict: a call that no rule answers, and a rule that was never used, are errors that `stop` raises.
+        strict: a call that no rule answers, and a rule that was never used, are errors that `stop` raises. That of the
+            run unless given, where a `HostBuilder` or the pytest plugin makes the server; what the script says wins.
         instructions: what the server tells the model about itself.
         version: of the server, for clients.
         page_size: entries of a list that a client gets at once; all unless given.
@@ -51,7 +52,7 @@ class McpServer(McpScript, McpDaemon):
         *,
         name: str = "mcp",
         script: McpScript | Path | str | None = None,
-        strict: bool = False,
+        strict: bool | None = None,
         instructions: str = "",
         version: str = "1.0.0",
         page_size: int | None = None,
@@ -73,9 +74,10 @@ class McpServer(McpScript, McpDaemon):
         await super()._stop()
         unused = self.unused()
         if self.strict and unused:
-            raise ScriptError(
-                f"{self.name} has rules that were never used",
-                seen="\n".join(f"{rule.label} [{rule.describe()}]" for rule in unused),
+            raise never_used(
+                unused,
+                f"the strict script of {self.name}",
+                expected="every rule serves a call",
                 hint="remove them, or let the agent make these calls",
             )
 

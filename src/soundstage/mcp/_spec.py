@@ -114,7 +114,7 @@ class ServerSpec(_Spec, frozen=True, kw_only=True):
 
     instructions: str = ""
     version: str = "1.0.0"
-    strict: bool = False
+    strict: bool | None = None
     page_size: Times | None = None
     tools: tuple[ToolSpec, ...] = ()
     resources: tuple[ResourceSpec, ...] = ()

@@ -8,7 +8,6 @@ import msgspec
 
 from soundstage.errors import ExpectationError, WaitTimeout
 from soundstage.journal import Event, Journal, Record, one_line
-from soundstage.match import Matcher
 from soundstage.mcp._catalog import need_name
 from soundstage.mcp._core import McpCore
 from soundstage.mcp._events import (
@@ -16,8 +15,9 @@ from soundstage.mcp._events import (
     McpToolCalled,
     McpToolReturned,
 )
-from soundstage.mcp._rules import arguments_matcher
+from soundstage.mcp._rules import CallFacts, call_conditions
 from soundstage.mcp._script import given
+from soundstage.scripts import Conditions, described, holds
 from soundstage.trace import checking, checking_now
 from soundstage.worlds._waiting import Fits, first_record
 
@@ -52,15 +52,15 @@ class McpTestSide:
         Raises:
             WaitTimeout: if none comes in time; the message shows the calls that there were.
         """
-        condition = arguments_matcher(arguments)
+        conditions = call_conditions(tool, arguments)
 
         def fits(record: Record) -> bool:
-            return record.position not in self._found and _fits(record.event, tool, condition)
+            return record.position not in self._found and _fits(record.event, conditions)
 
         within = self._within if within is None else within
         record = await self._first(fits, within)
         if record is None:
-            wanted = f"{tool or 'any tool'}({condition.describe() if condition is not None else ''})"
+            wanted = described(conditions) or "any call"
             raise WaitTimeout(
                 f"no such call of {self.name} within {within:g} s", expected=wanted, seen=self._lately()
             )
@@ -104,7 +104,7 @@ class McpTestSide:
         found = [
             str(record.event)
             for record in self._records(McpToolCalled)
-            if record.position not in self._found and _fits(record.event, tool, None)
+            if record.position not in self._found and _fits(record.event, call_conditions(tool))
         ]
         if found:
             raise ExpectationError(f"{self.name} was not expected to be called", seen="\n".join(found))
@@ -175,7 +175,5 @@ class McpTestSide:
         )
 
 
-def _fits(event: Event, tool: str, condition: Matcher | None) -> bool:
-    if not isinstance(event, McpToolCalled) or tool not in ("", event.tool):
-        return False
-    return condition is None or condition.matches(event.arguments)
+def _fits(event: Event, conditions: Conditions) -> bool:
+    return isinstance(event, McpToolCalled) and holds(conditions, CallFacts(event.tool, event.arguments))

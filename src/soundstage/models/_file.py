@@ -18,11 +18,11 @@ from soundstage.models._reply import as_reply
 from soundstage.scripts import (
     SourceNode,
     SourceReport,
-    check_conditions,
     in_words,
     items_of,
     read_source,
     read_source_file,
+    report_conditions,
     reporting,
     right_version,
     shown,
@@ -100,7 +100,7 @@ def _check_rules(node: SourceNode, report: SourceReport) -> None:
     for number, rule in enumerate(items_of(node, "rules")):
         key = f"rules[{number}]"
         if "when" in rule.fields:
-            check_conditions(rule.fields["when"].node, f"{key}.when", report, _compiled)
+            report_conditions(rule.fields["when"].node, f"{key}.when", report, _compiled)
         if "reply" in rule.fields:
             _check_empty(rule.fields["reply"].node, f"{key}.reply", report)
 
@@ -108,7 +108,7 @@ def _check_rules(node: SourceNode, report: SourceReport) -> None:
 def _check_agents(node: SourceNode, report: SourceReport) -> None:
     for number, agent in enumerate(items_of(node, "agents")):
         if "when" in agent.fields:
-            check_conditions(agent.fields["when"].node, f"agents[{number}].when", report, _compiled)
+            report_conditions(agent.fields["when"].node, f"agents[{number}].when", report, _compiled)
         phase = agent.fields.get("phase")
         if phase is not None and isinstance(phase.node.value, str):
             with reporting(report, phase.node, f"agents[{number}].phase"):

@@ -11,6 +11,7 @@ from soundstage.errors import MatchError
 from soundstage.match import Regex, matcher
 from soundstage.messages import ModelRequest
 from soundstage.models._conditions import RequestContext, RequestFacts, When, compile_conditions
+from soundstage.scripts import holds
 
 ROUTERS: Final = frozenset({"orchestrator"})
 AGENT_HEADER: Final = "x-soundstage-agent"
@@ -61,7 +62,7 @@ class Identifier:
             return request
         facts = RequestFacts(request, RequestContext())
         for spec, conditions, phase in self._agents:
-            if all(condition.matches(facts.get(name)) for name, condition in conditions):
+            if holds(conditions, facts):
                 return self._complete(request, spec, phase)
         return request
 

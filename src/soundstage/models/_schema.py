@@ -6,16 +6,11 @@ docstrings. What a record checks about its fields together is added from tables.
 
 from __future__ import annotations
 
-import inspect
-import re
 from typing import Any, Final, get_type_hints
-
-import msgspec
 
 from soundstage.models._conditions import NumberCondition, TextCondition, When
 from soundstage.models._spec import ScriptSpec
-
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+from soundstage.scripts import published_schema
 
 
 def script_schema() -> dict[str, Any]:
@@ -25,44 +20,18 @@ def script_schema() -> dict[str, Any]:
         >>> sorted(script_schema()["properties"])[:3]
         ['$schema', 'agents', 'default']
     """
-    _, parts = msgspec.json.schema_components([ScriptSpec], ref_template="#/$defs/{name}")
-    for name, part in parts.items():
-        _describe(part)
-        _tidy(part)
-        part.update(_TOGETHER.get(name, {}))
+    top = published_schema(ScriptSpec, "Soundstage script")
+    parts = top["$defs"]
+    for name, more in _TOGETHER.items():
+        parts.get(name, top).update(more)
     conditions = parts["When"]["properties"]
     for name, schema in _condition_types().items():
         conditions[name] = {"description": conditions[name]["description"], **schema}
     parts["RuleSpec"]["properties"]["reply"].update(_ANSWER)
-    parts["ScriptSpec"]["properties"]["default"].update(_ANSWER)
-    parts["ScriptSpec"]["properties"]["rules"]["minItems"] = 1
-    top = {**parts.pop("ScriptSpec"), "title": "Soundstage script"}
-    return {"$schema": DIALECT, **top, "$defs": {**parts, **_CONDITIONS}}
-
-
-def _describe(part: dict[str, Any]) -> None:
-    """Split a docstring: its text describes the record, its `Args` the fields."""
-    text, _, arguments = inspect.cleandoc(part["description"]).partition("Args:")
-    part["description"] = " ".join(text.split())
-    for entry in re.split(r"\n    (?! )", arguments):
-        name, _, words = entry.partition(":")
-        if name.strip() in part["properties"] or name.strip() == "schema":
-            key = "$schema" if name.strip() == "schema" else name.strip()
-            part["properties"][key]["description"] = " ".join(words.split())
-
-
-def _tidy(part: dict[str, Any]) -> None:
-    """A key that may be absent may not be null: a condition without a value would hold for everything."""
-    part["additionalProperties"] = False
-    for schema in part["properties"].values():
-        members = [member for member in schema.get("anyOf", ()) if member != {"type": "null"}]
-        if len(members) == 1:
-            schema.pop("anyOf")
-            schema.update(members[0])
-        elif members:
-            schema["anyOf"] = members
-        if schema.get("default", "") is None:
-            schema.pop("default")
+    top["properties"]["default"].update(_ANSWER)
+    top["properties"]["rules"]["minItems"] = 1
+    parts.update(_CONDITIONS)
+    return top
 
 
 def _condition_types() -> dict[str, dict[str, Any]]:

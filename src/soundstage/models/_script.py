@@ -328,7 +328,7 @@ class Script:
         Raises:
             ScriptLoadError: with one problem for each of them.
         """
-        self.rules.check()
+        self.rules.validate()
 
 
 def _check_types(when: Any, reply: Any) -> None:

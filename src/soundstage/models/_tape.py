@@ -11,16 +11,13 @@ when the pieces no longer make up the redacted response, they are replaced by it
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 import msgspec
 
-from soundstage.errors import ConnectionCut, EnvironmentProblem, ModelError, ProviderError, TapeError
+from soundstage.errors import ConnectionCut, ModelError, ProviderError, TapeError
 from soundstage.journal import Redactor
-from soundstage.match import preview
 from soundstage.messages import (
     FinishChunk,
     ModelChunk,
@@ -38,9 +35,8 @@ from soundstage.messages import (
     ToolCallChunk,
     respond,
 )
-from soundstage.scripts import shown
+from soundstage.scripts import TapeFile, TapeForm
 
-VERSION: Final = 1
 HOW_TO_RECORD: Final = "record it: use RecordingModel(model, Tape.create(path)) as the model of a run"
 
 
@@ -108,7 +104,7 @@ class RecordedExchange(
     response: ModelResponse | None = None
     failure: RecordedFailure | None = None
     chunks: tuple[TimedChunk, ...] = ()
-    v: int = VERSION
+    v: int = 1
 
     def pieces(self) -> list[TimedChunk]:
         """The reply as it is played: as it came, or in one piece a block where the response was edited."""
@@ -184,15 +180,11 @@ def _clean(value: Any, redactor: Redactor) -> Any:
     return [_clean(part, redactor) for part in value] if isinstance(value, list | tuple) else value
 
 
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(RecordedExchange).decode
-
-
-class Tape:
+class Tape(TapeFile[RecordedExchange]):
     """Recorded exchanges, in memory or in a file.
 
     Args:
-        exchanges: what is on it.
+        records: what is on it.
         name: how messages call it.
         redactor: knows what is kept out of it; unless given, one that knows the secrets of the environment.
 
@@ -202,113 +194,17 @@ class Tape:
         0
     """
 
-    def __init__(
-        self,
-        exchanges: Iterable[RecordedExchange] = (),
-        *,
-        name: str = "tape",
-        redactor: Redactor | None = None,
-    ) -> None:
-        self.name = name
-        self.redactor = redactor if redactor is not None else Redactor.from_environment()
-        self._exchanges = list(exchanges)
-        self._path: Path | None = None
-        self._new = False
-
-    @classmethod
-    def load(cls, path: Path | str) -> Tape:
-        """Read a tape file.
-
-        Raises:
-            TapeError: if it is missing, or a line of it is not an exchange.
-        """
-        path = Path(path)
-        name = shown(path)
-        try:
-            lines = path.read_bytes().split(b"\n")
-        except OSError as error:
-            raise TapeError(
-                f"the tape {name} cannot be read", seen=error.strerror or str(error), hint=HOW_TO_RECORD
-            ) from None
-        found = [_exchange(line, name, number) for number, line in enumerate(lines, start=1) if line.strip()]
-        return cls(sorted(found, key=lambda exchange: exchange.number), name=name)
-
-    @classmethod
-    def create(cls, path: Path | str, *, redactor: Redactor | None = None) -> Tape:
-        """A new tape in a file. One that is there is replaced when the first exchange is recorded.
-
-        Args:
-            path: the file; folders are made.
-            redactor: knows what is kept out of it; unless given, one that knows the secrets of the environment.
-        """
-        tape = cls(name=shown(Path(path)), redactor=redactor)
-        tape._path = Path(path)
-        tape._new = True
-        return tape
+    form = TapeForm(
+        RecordedExchange,
+        "a recorded exchange",
+        '{"timestamp": .., "request": {..}, "response": {..}, "latency_ms": ..}',
+        HOW_TO_RECORD,
+    )
 
     @property
     def exchanges(self) -> tuple[RecordedExchange, ...]:
-        """The recorded exchanges, in the order of their requests."""
-        return tuple(self._exchanges)
+        """What is on it, in the order of the requests."""
+        return tuple(self._records)
 
-    def __len__(self) -> int:
-        return len(self._exchanges)
-
-    def append(self, exchange: RecordedExchange) -> None:
-        """Add an exchange, without its secrets. When this returns, a tape in a file has it on file.
-
-        Raises:
-            EnvironmentProblem: if the file cannot be written.
-        """
-        exchange = redacted(exchange, self.redactor)
-        if self._path is not None:
-            self._write(self._path, exchange)
-        self._exchanges.append(exchange)
-        self._exchanges.sort(key=lambda one: one.number)
-
-    def _write(self, path: Path, exchange: RecordedExchange) -> None:
-        """One write of one whole line, redacted once more as bytes."""
-        line = self.redactor.json(_encode(exchange)) + b"\n"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | (os.O_TRUNC if self._new else 0)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fd = os.open(path, flags, 0o644)
-            try:
-                written = os.write(fd, line)
-                if written != len(line):  # no torn line is left behind
-                    os.ftruncate(fd, os.fstat(fd).st_size - written)
-            finally:
-                os.close(fd)
-        except OSError as error:
-            raise _not_written(self.name, error.strerror or str(error)) from None
-        if written != len(line):
-            raise _not_written(self.name, f"{written} of {len(line)} bytes were written")
-        self._new = False
-
-
-def _not_written(name: str, reason: str) -> EnvironmentProblem:
-    return EnvironmentProblem(
-        f"the tape {name} cannot be written",
-        seen=reason,
-        hint="choose a folder that you may write to and that has space",
-    )
-
-
-def _exchange(line: bytes, name: str, number: int) -> RecordedExchange:
-    try:
-        exchange = _decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise TapeError(
-            f"line {number} of {name} is not a recorded exchange",
-            expected='{"timestamp": .., "request": {..}, "response": {..}, "latency_ms": ..}',
-            seen=f"{preview(line.decode('utf-8', 'replace'))} ({error})",
-            hint=f"correct or remove the line, or {HOW_TO_RECORD}",
-        ) from None
-    if exchange.v > VERSION:
-        raise TapeError(
-            f"line {number} of {name} was recorded by a newer version",
-            expected=f"version {VERSION}",
-            seen=f"version {exchange.v}",
-            hint=f"update Soundstage, or {HOW_TO_RECORD}",
-        )
-    return exchange
+    def _redacted(self, record: RecordedExchange) -> RecordedExchange:
+        return redacted(record, self.redactor)

@@ -182,7 +182,8 @@ class Stage:
 
     def _made(self, world: Callable[..., D], args: tuple[Any, ...], options: Mapping[str, Any]) -> D:
         validate_options(world, args, options)
-        return make_world(world, self.journal, args, options, ids=self.ids, within=None)
+        strict = self.script.strict
+        return make_world(world, self.journal, args, options, ids=self.ids, within=None, strict=strict)
 
     def workspace(self) -> Workspace:
         """The project folder of this test."""

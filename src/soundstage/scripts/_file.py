@@ -78,7 +78,7 @@ def reporting(report: SourceReport, node: SourceNode, key: str) -> Iterator[None
         report.add(node.line, key, in_one_line(error))
 
 
-def check_conditions(
+def report_conditions(
     when: SourceNode, key: str, report: SourceReport, compiled: Callable[[str, Any], object]
 ) -> None:
     """Find expressions that are none; types have been checked by then, and their problems are known.

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from soundstage.match import AllOf, AnyOf, Contains, Equals, Matcher, OneMatches, Same
-from soundstage.scripts._rule import Rule
+from soundstage.scripts._rule import Conditions, Rule
 
 FEW: Final = 4  # up to this many rules are simply asked one after the other
 _SHORT: Final = 64  # lists up to this length are sorted at once, longer ones are merged as far as needed
@@ -38,6 +38,11 @@ class Facts(Protocol):
 
     def get(self, name: str, /) -> Any:
         """The value that the condition `name` looks at."""
+
+
+def holds(conditions: Conditions, facts: Facts) -> bool:
+    """Whether all conditions hold."""
+    return all(condition.matches(facts.get(name)) for name, condition in conditions)
 
 
 class _Anchor(NamedTuple):

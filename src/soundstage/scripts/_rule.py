@@ -51,12 +51,15 @@ class Rule(NamedTuple):
 
     def describe(self) -> str:
         """Its conditions in words."""
-        if not self.conditions:
-            return "always" if self.times != 1 else "queued reply"
-        return ", ".join(f"{name} {condition.describe()}" for name, condition in self.conditions)
+        return described(self.conditions) or ("always" if self.times != 1 else "queued reply")
 
     def __str__(self) -> str:
         return f"{self.label} [{self.describe()}]"
+
+
+def described(conditions: Conditions) -> str:
+    """Conditions in words."""
+    return ", ".join(f"{name} {condition.describe()}" for name, condition in conditions)
 
 
 def in_order(rules: Iterable[Rule]) -> list[Rule]:

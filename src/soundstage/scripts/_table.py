@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from soundstage.errors import ScriptError, ScriptLoadError, ScriptProblem, WrongTypeError
-from soundstage.scripts._index import Facts, Kinds, RuleIndex
+from soundstage.scripts._index import Facts, Kinds, RuleIndex, holds
 from soundstage.scripts._lint import PAIRWISE, Shadowed, shadowed
 from soundstage.scripts._overlap import overlapping
 from soundstage.scripts._rule import Rule, in_order
@@ -100,7 +100,7 @@ class RuleTable(list[Rule]):
         ]
         return [_problem(found.rule, found.message) for found in hidden] + warnings
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Refuse a script with rules that can never fire.
 
         Raises:
@@ -175,8 +175,7 @@ class Serving:
         found = [
             rule
             for rule in self._table.ordered()
-            if self._may_serve(rule, only)
-            and all(condition.matches(facts.get(name)) for name, condition in rule.conditions)
+            if self._may_serve(rule, only) and holds(rule.conditions, facts)
         ]
         if found:
             self._count(found[0])
@@ -202,8 +201,21 @@ class Serving:
         self._refresh()
 
 
-def never_used(count: int, script: str, *, expected: str, seen: str, hint: str) -> ScriptError:
-    """The error for rules of a strict script that never served."""
+def never_used(
+    unused: Sequence[Rule], script: str, *, expected: str, hint: str, seen: str = ""
+) -> ScriptError:
+    """The error for rules of a strict script that never served.
+
+    Args:
+        unused: these rules.
+        script: whose script it is, in words.
+        expected: what they are for.
+        hint: what to do.
+        seen: the rules and the reasons; the rules alone unless given.
+    """
     return ScriptError(
-        f"{count} rule(s) of {script} were never used", expected=expected, seen=seen, hint=hint
+        f"{len(unused)} rule(s) of {script} were never used",
+        expected=expected,
+        seen=seen or "\n".join(map(str, unused)),
+        hint=hint,
     )
