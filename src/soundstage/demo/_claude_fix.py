@@ -10,7 +10,7 @@ import os
 from typing import Final
 
 from soundstage.claude_code import ClaudeCode, find_cli
-from soundstage.demo._scenario import Scenario
+from soundstage.demo._scenario import DemoScenario
 from soundstage.errors import EnvironmentProblem, ExpectationError
 from soundstage.host import Host, HostBuilder
 from soundstage.models import CallSpec, Script
@@ -113,7 +113,7 @@ async def body(host: Host) -> None:
     assert_no_egress(host.trace)
 
 
-SCENARIO = Scenario(
+SCENARIO = DemoScenario(
     "the real Claude Code CLI fixes a bug",
     "It reads, edits, runs the project's tests and commits; the model's words are scripted, the rest is real.",
     setup,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from soundstage.demo._scenario import Scenario
+from soundstage.demo._scenario import DemoScenario
 from soundstage.errors import ProviderError
 from soundstage.host import AppContext, Host, HostBuilder
 from soundstage.messages import Message, ModelRequest, TextChunk, assistant, system, user
@@ -75,7 +75,7 @@ async def body(host: Host) -> None:
     assert_model_requests(host.trace, 3)
 
 
-SCENARIO = Scenario(
+SCENARIO = DemoScenario(
     "console chat, in process, virtual time",
     "A chat app on a virtual console. The model is slow and once overloaded; waiting takes no time.",
     setup,

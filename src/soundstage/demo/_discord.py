@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from typing import Any, Final
 
-from soundstage.demo._scenario import Scenario
+from soundstage.demo._scenario import DemoScenario
 from soundstage.discord import Discord, DiscordMessageChanged
 from soundstage.errors import ExpectationError
 from soundstage.host import Host, HostBuilder
@@ -62,7 +62,7 @@ def _check(discord: Any) -> None:
         raise ExpectationError("the channel does not say what it has to", seen=repr(said))
 
 
-SCENARIO = Scenario(
+SCENARIO = DemoScenario(
     "bot on discord.py, as a program, on a Discord on loopback",
     "Two people, a question, a slash command and buttons; the bot knows nothing of the test.",
     setup,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from soundstage.clock import SystemClock
 from soundstage.demo import _claude_fix, _console_chat, _discord, _sdk, _team, _terminal
 from soundstage.demo._progress import Progress
-from soundstage.demo._scenario import Scenario
+from soundstage.demo._scenario import DemoScenario
 from soundstage.errors import SoundstageError
 from soundstage.host import Host, HostBuilder
 from soundstage.journal import Record, Redactor, read_journal
@@ -41,7 +41,7 @@ class Result(NamedTuple):
         skipped: why it was not run.
     """
 
-    scenario: Scenario
+    scenario: DemoScenario
     seconds: float
     error: Exception | None
     records: list[Record]
@@ -55,7 +55,7 @@ class Result(NamedTuple):
         return "passed" if self.error is None else "failed"
 
 
-def run_demo(out: Path, *, scenarios: Sequence[Scenario] = SCENARIOS) -> bool:
+def run_demo(out: Path, *, scenarios: Sequence[DemoScenario] = SCENARIOS) -> bool:
     """Run all scenarios that can run here. Returns whether none failed.
 
     Args:
@@ -78,7 +78,7 @@ def run_demo(out: Path, *, scenarios: Sequence[Scenario] = SCENARIOS) -> bool:
 
 
 def run_scenario(
-    scenario: Scenario, path: Path, redactor: Redactor, *, say: Callable[[str], None], seed: int = 0
+    scenario: DemoScenario, path: Path, redactor: Redactor, *, say: Callable[[str], None], seed: int = 0
 ) -> Result:
     """Run one scenario and keep its journal in `path`. A failure is a result, not an exception."""
     path.unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def run_scenario(
     return Result(scenario, seconds, error, read_journal(path) if path.exists() else [])
 
 
-async def _watched(scenario: Scenario, host: Host, say: Callable[[str], None]) -> None:
+async def _watched(scenario: DemoScenario, host: Host, say: Callable[[str], None]) -> None:
     """Run the body, and show what the journal gets while it does."""
     shown, progress = 0, Progress()
 

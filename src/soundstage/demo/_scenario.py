@@ -1,4 +1,4 @@
-"""What a scenario of the demo is."""
+"""Scenarios of the demo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _nothing() -> str:
     return ""
 
 
-class Scenario(NamedTuple):
+class DemoScenario(NamedTuple):
     """One scenario.
 
     Args:

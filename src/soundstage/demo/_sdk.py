@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from typing import Final
 
-from soundstage.demo._scenario import Scenario
+from soundstage.demo._scenario import DemoScenario
 from soundstage.drivers import Command
 from soundstage.errors import ExpectationError
 from soundstage.host import Host, HostBuilder
@@ -81,7 +81,7 @@ async def body(host: Host) -> None:
     assert_no_egress(host.trace)
 
 
-SCENARIO = Scenario(
+SCENARIO = DemoScenario(
     "agent on the OpenAI SDK, subprocess, over the wire",
     "A program on the official SDK streams answers and runs tools; it knows nothing of the test.",
     setup,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from soundstage.agents.runtime import AgentLoop, AgentRegistry
 from soundstage.agents.scenarios import complete, feedback_loop, hand_on, route
 from soundstage.agents.teams import ConversationCoordinator, TurnRouter, flow_tools
-from soundstage.demo._scenario import Scenario
+from soundstage.demo._scenario import DemoScenario
 from soundstage.host import Host, HostBuilder
 from soundstage.models import Script
 
@@ -63,7 +63,7 @@ async def body(host: Host) -> None:
     LOOP.check([host.trace])
 
 
-SCENARIO = Scenario(
+SCENARIO = DemoScenario(
     "team of three agents, in process, virtual time",
     "An orchestrator decides who works; a verifier sends the work back once, and then approves it.",
     setup,

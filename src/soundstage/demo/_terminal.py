@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from soundstage.demo._scenario import Scenario
+from soundstage.demo._scenario import DemoScenario
 from soundstage.drivers import Terminal
 from soundstage.errors import ExpectationError
 from soundstage.host import Host, HostBuilder
@@ -70,7 +70,7 @@ async def _use(terminal: Terminal) -> None:
     await terminal.expect_exit(0)
 
 
-SCENARIO = Scenario(
+SCENARIO = DemoScenario(
     "full-screen program on a terminal",
     "Keys go in, screens come out, with their colours; the program's model is on the wire.",
     setup,

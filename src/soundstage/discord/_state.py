@@ -21,7 +21,7 @@ from soundstage.discord._problems import (
 )
 from soundstage.discord._records import Channel, ChannelType, Command, Member, Message, Role, User
 
-Stage = Literal["open", "deferred", "deferred update", "answered", "expired"]
+InteractionStage = Literal["open", "deferred", "deferred update", "answered", "expired"]
 
 
 class Guild(NamedTuple):
@@ -48,7 +48,7 @@ class Interaction(NamedTuple):
     made_at: datetime
     position: int
     metadata: dict[str, Any]
-    stage: Stage = "open"
+    stage: InteractionStage = "open"
     message_id: int | None = None
     original: int | None = None
 

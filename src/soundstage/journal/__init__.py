@@ -39,10 +39,10 @@ from soundstage.journal._events import (
 )
 from soundstage.journal._file import read_journal
 from soundstage.journal._journal import Journal
-from soundstage.journal._pieces import clean_records
 from soundstage.journal._redact import Redactor
 from soundstage.journal._secrets import REDACTED, without_secrets
-from soundstage.journal._wanted import Says, Wanted, event, event_matcher
+from soundstage.journal._stream_redactor import clean_records
+from soundstage.journal._wanted import EventText, Wanted, event, event_matcher
 from soundstage.journal._words import one_line, readable
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "DaemonChanged",
     "EgressTried",
     "Event",
+    "EventText",
     "FileChanged",
     "FlowEnded",
     "HookFired",
@@ -75,7 +76,6 @@ __all__ = [
     "Routed",
     "RunFinished",
     "RunStarted",
-    "Says",
     "ScreenChanged",
     "ToolCalled",
     "ToolReturned",

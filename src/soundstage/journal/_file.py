@@ -22,8 +22,8 @@ from soundstage.errors import EnvironmentProblem, FileError, HarnessError
 from soundstage.journal._codec import decode_record, earlier_of, encode_line, lost_record
 from soundstage.journal._earlier import Reader, Writer
 from soundstage.journal._events import ModelRequested, Record, UnknownEvent
-from soundstage.journal._pieces import Pieces
 from soundstage.journal._redact import Redactor
+from soundstage.journal._stream_redactor import StreamRedactor
 
 
 def read_journal(path: Path | str) -> list[Record]:
@@ -94,7 +94,7 @@ class JournalFile:
     def __init__(self, path: Path, redactor: Redactor) -> None:
         self.path = path
         self._redactor = redactor
-        self._pieces = Pieces(redactor)
+        self._pieces = StreamRedactor(redactor)
         self._requests = Writer()
         self.problem: EnvironmentProblem | None = None  # the first event that was not written
         self._fd = self._open()

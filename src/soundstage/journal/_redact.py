@@ -28,7 +28,6 @@ from typing import Any, Final
 
 import ahocorasick_rs
 
-from soundstage.journal._needles import CODED, Needles
 from soundstage.journal._reading import CODE_SIGNS, Span, plain, quick, read
 from soundstage.journal._secrets import (
     REDACTED,
@@ -38,6 +37,7 @@ from soundstage.journal._secrets import (
     readings,
     variable_secrets,
 )
+from soundstage.journal._text_search import CODED, TextSearch
 
 _BLANK: Final = REDACTED.encode()
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+\-]*', re.DOTALL)
@@ -51,7 +51,7 @@ _MARKERS: Final = frozenset(plain(shape.marker) for shape in SHAPES)
 _has_marker: Final = ahocorasick_rs.BytesAhoCorasick(
     sorted({shape.marker for shape in SHAPES}), matchkind=ahocorasick_rs.MatchKind.LeftmostFirst
 ).find_matches_as_indexes
-_no_secrets: Final = Needles((), _MARKERS, CODE_SIGNS)
+_no_secrets: Final = TextSearch((), _MARKERS, CODE_SIGNS)
 
 
 class Redactor:
@@ -66,8 +66,8 @@ class Redactor:
         self._told: dict[str, frozenset[bytes]] = {}
         self._met: dict[str, frozenset[bytes]] = {}
         self._new: list[frozenset[bytes]] = []  # those in the small search
-        self._big: Needles | None = None
-        self._groups: tuple[Needles, ...] = (_no_secrets,)  # the big search, and the small one
+        self._big: TextSearch | None = None
+        self._groups: tuple[TextSearch, ...] = (_no_secrets,)  # the big search, and the small one
         self._lock = threading.Lock()
         self._watched: Mapping[Any, Any] | None = None
         self._environment: dict[Any, Any] = {}
@@ -209,8 +209,8 @@ class Redactor:
         return blanked(data, self.spans(data))
 
 
-def _needles(secrets: Iterable[frozenset[bytes]]) -> Needles:
-    return Needles(frozenset[bytes]().union(*secrets), _MARKERS, CODE_SIGNS)
+def _needles(secrets: Iterable[frozenset[bytes]]) -> TextSearch:
+    return TextSearch(frozenset[bytes]().union(*secrets), _MARKERS, CODE_SIGNS)
 
 
 def _pieces(secret: str) -> Iterator[str]:

@@ -96,7 +96,7 @@ def _matcher(wanted: Any) -> Matcher:
         return Fields({}, type=wanted)
     if isinstance(wanted, str):
         _refuse_class_names(wanted)
-        return Says(matcher(wanted))
+        return EventText(matcher(wanted))
     if isinstance(wanted, Mapping):
         return _operator(wanted)
     if isinstance(wanted, Sequence) and not isinstance(wanted, bytes | bytearray):
@@ -112,7 +112,7 @@ def _operator(wanted: Mapping[str, Any]) -> Matcher:
         return Not(_matcher(value))
     if len(wanted) == 1 and operator in _GROUPS and isinstance(value, list | tuple):
         return _GROUPS[operator](*map(_matcher, value))
-    return Says(matcher(wanted))
+    return EventText(matcher(wanted))
 
 
 def _asked_about_events(wanted: Matcher) -> Matcher:
@@ -121,7 +121,7 @@ def _asked_about_events(wanted: Matcher) -> Matcher:
         return type(wanted)(*map(_asked_about_events, wanted.parts))
     if isinstance(wanted, Not):
         return Not(_asked_about_events(wanted.part))
-    return wanted if wanted.applies_to(_ANY_EVENT) else Says(wanted)
+    return wanted if wanted.applies_to(_ANY_EVENT) else EventText(wanted)
 
 
 def _classes(wanted: Matcher) -> Iterator[type[Event]]:
@@ -158,7 +158,7 @@ def _refuse_class_names(text: str) -> None:
         )
 
 
-class Says(Matcher):
+class EventText(Matcher):
     """Events whose words meet a condition on text."""
 
     __slots__ = ("part",)

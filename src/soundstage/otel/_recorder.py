@@ -21,10 +21,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from soundstage.journal import Journal, Noted
+from soundstage.otel._assembly import Key, SpanAssembly
 from soundstage.otel._events import SpanMatched, SpanReceived
 from soundstage.otel._known import SOURCE, Known
 from soundstage.otel._spans import Span
-from soundstage.otel._story import Key, Story
 
 NANO: Final = 1_000_000_000
 SKEW: Final = 0.25  # seconds by which a span may be ahead of us before its clock is taken to be wrong
@@ -33,10 +33,10 @@ SKEW: Final = 0.25  # seconds by which a span may be ahead of us before its cloc
 class _Trace:
     """The spans of one trace, and those that wait for its root."""
 
-    __slots__ = ("matched", "models_matched", "rooted", "story", "waiting")
+    __slots__ = ("assembly", "matched", "models_matched", "rooted", "waiting")
 
     def __init__(self, trace: str) -> None:
-        self.story = Story(trace)
+        self.assembly = SpanAssembly(trace)
         self.waiting: list[Span] = []
         self.rooted = False
         self.matched: set[str] = set()  # ids of spans that tell what is known
@@ -84,7 +84,7 @@ class SpanRecorder:
                 if self._is_new(span):
                     self.journal.append(span.received(), source=SOURCE)
                     trace = self._traces.setdefault(span.trace, _Trace(span.trace))
-                    trace.story.add(span)
+                    trace.assembly.add(span)
                     trace.waiting.append(span)
                     trace.rooted = trace.rooted or not span.parent
                     if trace.rooted:
@@ -117,10 +117,10 @@ class SpanRecorder:
             text = (
                 f"the clock of a trace is {abs(times.skew):.3f} s {'ahead' if times.skew > 0 else 'behind'}"
             )
-            facts = {"trace": trace.story.trace, "seconds": round(times.skew, 6)}
+            facts = {"trace": trace.assembly.trace, "seconds": round(times.skew, 6)}
             self.journal.append(Noted(text=f"{text}; its end is taken for now", data=facts), source=SOURCE)
         self._match(trace, meant, times)
-        for fact in trace.story.tell(spans, trace.matched):
+        for fact in trace.assembly.tell(spans, trace.matched):
             cause = self._positions.get(fact.cause) if fact.cause is not None else None
             at = times(fact.at)
             self._positions[fact.key] = self.journal.append(fact.event, source=SOURCE, cause=cause, at=at)
@@ -151,8 +151,8 @@ class SpanRecorder:
         """Ids of all spans around these."""
         found: set[str] = set()
         for span in spans:
-            at = trace.story.spans.get(span.parent)
+            at = trace.assembly.spans.get(span.parent)
             while at is not None and at.span not in found:
                 found.add(at.span)
-                at = trace.story.spans.get(at.parent)
+                at = trace.assembly.spans.get(at.parent)
         return found

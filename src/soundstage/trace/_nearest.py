@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from soundstage.errors import MatchError
-from soundstage.journal import Record, Says
+from soundstage.journal import EventText, Record
 from soundstage.match import AllOf, AnyOf, Contains, Fields, Matcher, Same
 
 _LENGTH: Final = 1000  # characters of a text that are compared
@@ -31,7 +31,7 @@ def nearness(wanted: Matcher, value: Any) -> float:
     """From 0 (nothing in common) to 1 (it matches)."""
     if reason_of(wanted, value) is None:
         return 1.0
-    if isinstance(wanted, Says):
+    if isinstance(wanted, EventText):
         return nearness(wanted.part, wanted.words(value))
     if isinstance(wanted, Fields):
         return _of_fields(wanted, value)

@@ -39,7 +39,7 @@ Row = tuple[Cell, ...]
 BLANK = Cell()
 
 
-class Run(NamedTuple):
+class CellRun(NamedTuple):
     """Cells in a row that look alike and are equally wide."""
 
     column: int
@@ -56,11 +56,11 @@ def row_text(row: Row) -> str:
     return "".join(cell.text for cell in row).rstrip(" ")
 
 
-def runs(row: Row) -> Iterator[Run]:
+def runs(row: Row) -> Iterator[CellRun]:
     """The row in as few runs as possible. Each wide character is a run of its own, so that it keeps its place."""
     wide = [bool(cell.text) and not after.text for cell, after in zip(row, (*row[1:], BLANK), strict=True)]
     cells = [(column, cell, wide[column]) for column, cell in enumerate(row) if cell.text]
     for (style, broad), group in groupby(cells, key=lambda item: (item[1].style, item[2] and item[0] + 1)):
         alike = list(group)
         text = "".join(cell.text for _, cell, _ in alike)
-        yield Run(alike[0][0], 2 if broad else len(alike), text, style, bool(broad))
+        yield CellRun(alike[0][0], 2 if broad else len(alike), text, style, bool(broad))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from soundstage.worlds._screen_cells import Cell, Cursor, Row, Run, runs
+from soundstage.worlds._screen_cells import Cell, CellRun, Cursor, Row, runs
 from soundstage.worlds._screen_paint import BACKGROUND, FOREGROUND, paint, xml_text
 from soundstage.worlds._screen_style import PLAIN, Style
 
@@ -36,7 +36,7 @@ def _with_cursor(row: Row, number: int, cursor: Cursor) -> Row:
     return (*row[: cursor.column], under, *row[cursor.column + 1 :])
 
 
-def _run(run: Run) -> str:
+def _run(run: CellRun) -> str:
     looks = "".join(f"{look};" for look in _looks(run.style))
     if run.wide:
         looks += "display:inline-block;width:2ch;"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from soundstage.worlds._screen_cells import Cursor, Row, Run, runs
+from soundstage.worlds._screen_cells import CellRun, Cursor, Row, runs
 from soundstage.worlds._screen_paint import BACKGROUND, FOREGROUND, paint, xml_text
 
 WIDTH, HEIGHT, SIZE = 8, 18, 14  # of a cell, and of its letters, in pixels
@@ -38,7 +38,7 @@ def svg(rows: Sequence[Row], cursor: Cursor, title: str) -> str:
     return "\n".join(lines)
 
 
-def _run(row: int, run: Run) -> Iterator[str]:
+def _run(row: int, run: CellRun) -> Iterator[str]:
     """The ground of a run, and its letters without the spaces around them."""
     painted = paint(run.style)
     y = row * HEIGHT
@@ -56,7 +56,7 @@ def _run(row: int, run: Run) -> Iterator[str]:
     yield f'<text x="{x}" y="{y + BASE}" {length}{looks}>{xml_text(text).replace(" ", SPACE)}</text>'
 
 
-def _looks(run: Run, colour: str) -> str:
+def _looks(run: CellRun, colour: str) -> str:
     lines = {"underline": run.style.underline, "line-through": run.style.strike}
     looks = {
         "fill": colour if colour != FOREGROUND else "",

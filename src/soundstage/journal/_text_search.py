@@ -19,10 +19,10 @@ CODED: Final = "coded"
 _FEW: Final = 1000
 
 
-class Needles:
+class TextSearch:
     """Texts to look for, each of at least `HEAD` bytes; and signs that `begins` tells on the way.
 
-    >>> list(Needles([b"needle in"]).spans(b"a needle in it"))
+    >>> list(TextSearch([b"needle in"]).spans(b"a needle in it"))
     [(2, 11)]
     """
 

@@ -1,4 +1,4 @@
-"""What the spans of one trace tell, as events in the order in which they happened. Pure.
+"""Span assembly: the spans of one trace as events, in the order in which they happened. Pure.
 
 Spans come when they end, so a child comes before its parent, in batches, from several processes, and sometimes
 late. Each span has a beginning and an end; here both become moments, and the moments of a batch are put in order:
@@ -54,7 +54,7 @@ class _Asked(NamedTuple):
     reply: Key
 
 
-class Story:
+class SpanAssembly:
     """The spans of one trace so far."""
 
     def __init__(self, trace: str) -> None:
@@ -198,15 +198,15 @@ class Story:
         return None
 
 
-_TELL: Final[dict[tuple[names.Kind, Edge], Callable[[Story, Span, int], Fact | None]]] = {
-    ("agent", "begin"): Story.agent_begins,
-    ("agent", "end"): Story.agent_ends,
-    ("model", "begin"): Story.model_begins,
-    ("model", "end"): Story.model_ends,
-    ("tool", "begin"): Story.tool_begins,
-    ("tool", "end"): Story.tool_ends,
-    ("handoff", "begin"): Story.handoff_begins,
-    ("handoff", "end"): Story.handoff_ends,
+_TELL: Final[dict[tuple[names.Kind, Edge], Callable[[SpanAssembly, Span, int], Fact | None]]] = {
+    ("agent", "begin"): SpanAssembly.agent_begins,
+    ("agent", "end"): SpanAssembly.agent_ends,
+    ("model", "begin"): SpanAssembly.model_begins,
+    ("model", "end"): SpanAssembly.model_ends,
+    ("tool", "begin"): SpanAssembly.tool_begins,
+    ("tool", "end"): SpanAssembly.tool_ends,
+    ("handoff", "begin"): SpanAssembly.handoff_begins,
+    ("handoff", "end"): SpanAssembly.handoff_ends,
 }
 
 

@@ -30,7 +30,7 @@ def clean_records(records: Iterable[Record], redactor: Redactor) -> Iterator[Rec
         records: in the order of the journal.
         redactor: knows what is secret.
     """
-    pieces = Pieces(redactor)
+    pieces = StreamRedactor(redactor)
     for record in records:
         whole = pieces.clean(record) if type(record.event).routine else record
         line = encode_record(whole)
@@ -38,7 +38,7 @@ def clean_records(records: Iterable[Record], redactor: Redactor) -> Iterator[Rec
         yield whole if clean == line and type(whole.event) is not UnknownEvent else decode_record(clean)
 
 
-class Pieces:
+class StreamRedactor:
     """Cleans the events of streams, in their order."""
 
     def __init__(self, redactor: Redactor) -> None:
