@@ -85,6 +85,7 @@ def test_every_setting_of_the_agent_is_one_that_the_cli_reads():
     places = [volume.split(":")[1] for volume in agent.volumes]
     working = re.findall("^WORKDIR (.*)$", dockerfile("agent"), re.MULTILINE)
     read = [*agent.variables.values(), *working, *(f"{folder}/.mcp.json" for folder in working)]
+    read += ["/app/src" for word in agent.argv if (ROOT / word.removeprefix("/app/")).is_file()]
     assert [place for place in places if place not in read] == []
 
 
@@ -98,13 +99,24 @@ def test_every_setting_of_the_harness_is_read():
     assert [name for name in names if name not in code] == []
     places = [volume.split(":")[1] for volume in harness.volumes]
     assert "/plugins" in places
-    assert [place for place in places if place not in dockerfile("harness") and place != "/app/src"] == []
+    used = "\n".join([dockerfile("harness"), *harness.variables.values()])
+    assert [place for place in places if place not in used and place != "/app/src"] == []
 
 
-def test_the_agent_and_the_harness_have_the_cli_of_one_version():
+def test_the_harness_starts_programs_where_the_agent_waits_for_them_in_a_folder_of_both():
+    services = read_compose(SHIPPED, {"SOUNDSTAGE_MCP_TOKEN": "secret"}).services
+    agent, harness = services["claude-code"], services["test-harness"]
+    assert agent.argv[-2] == "serve"
+    assert harness.variables["ISOLATION"] == f"service:{agent.argv[-1]}"
+    shared = {volume for volume in agent.volumes if volume in harness.volumes}
+    assert {"sessions:/sessions", "./projects:/projects", "../examples/plugins:/plugins:ro"} <= shared
+    assert Path(agent.argv[-1]).parent == Path(harness.variables["TMPDIR"]) == Path("/sessions")
+
+
+def test_the_agent_has_the_cli_of_the_version_that_is_tested_and_the_harness_none():
     pinned = re.findall(r"claude-agent-sdk==([\d.]+)", (ROOT / "pyproject.toml").read_text())
     assert re.findall(r"CLAUDE_AGENT_SDK=([\d.]+)", dockerfile("agent")) == [pinned[0]]
-    assert "[claude,mcp]" in dockerfile("harness")
+    assert "--editable '.[mcp]'" in dockerfile("harness")
 
 
 def test_the_harness_is_not_started_without_a_token():

@@ -138,6 +138,14 @@ def test_an_agent_is_told_what_a_tool_does_returns_and_how_it_is_called(tool: An
         assert key in tool.description or key in ("status", "error", "session_id", "defects", "total"), key
 
 
+@pytest.mark.parametrize(
+    ("name", "seconds"), [("execute_command", 30), ("send_prompt", 60), ("verify_mcp_communication", 5)]
+)
+def test_a_tool_that_waits_has_the_limit_of_the_specification(name: str, seconds: int) -> None:
+    (tool,) = (tool for tool in TOOLS if tool.name == name)
+    assert tool.input_schema()["properties"]["timeout"]["default"] == seconds
+
+
 def test_clients_see_the_same_list_with_categories(tools: Any) -> None:
     async def body(call: Any) -> None:
         listed = (await call.client.list_tools()).tools

@@ -38,6 +38,7 @@ def test_a_command_is_executed_and_leads_to_its_stage(tools: Any, agent_loop: st
         assert stage["stages"] == ["idle", "exploring", "planning"]
         passed = await call.good("verify_agent_transition", expected_stage="Planning", **session)
         assert (passed["passed"], passed["previous_stage"]) == (True, "exploring")
+        assert "planning" in await call.bad("verify_agent_transition", expected_stage="codng", **session)
         missed = await call.good("verify_agent_transition", expected_stage="coding", **session)
         assert (missed["passed"], missed["actual_stage"]) == (False, "planning")
         guidance = await call.good("get_agent_guidance", **session)
@@ -80,6 +81,57 @@ def test_a_prompt_is_answered_and_everything_is_in_the_history(tools: Any, roots
             "get_workflow_stage",
         ):
             assert "no such conversation" in await call.bad(name, **session)
+
+    tools(body)
+
+
+def test_a_command_that_fails_is_an_error_with_all_its_keys_and_leads_nowhere(
+    tools: Any, agent_loop: str
+) -> None:
+    overloaded = {"error": {"status": 529, "message": "busy"}}
+
+    async def body(call: Any) -> None:
+        started = await call.good(
+            "start_conversation", config={"script": [EXPLORED, overloaded], "plugin_dirs": [agent_loop]}
+        )
+        session = {"session_id": started["session_id"]}
+        await call.good("execute_command", command="/agent-loop:explore", **session)
+        failed = await call("execute_command", command="/agent-loop:plan", **session)
+        assert failed["status"] == "error"
+        assert "529" in failed["error"]
+        assert failed["workflow_stage"] == "exploring"
+        assert failed["metadata"]["command"] == "/agent-loop:plan"
+        assert "529" in await call.bad("get_command_output", command_id=failed["command_id"])
+
+    tools(body)
+
+
+def test_the_history_has_every_turn_in_order_the_one_that_took_too_long_too(
+    tools: Any, agent_loop: str
+) -> None:
+    rules = [
+        {"when": {"user": "alpha"}, "reply": "first"},
+        {"when": {"user": "gamma"}, "reply": {"text": "never", "delay": 600}},
+    ]
+    script = {"rules": rules, "default": EXPLORED}
+
+    async def body(call: Any) -> None:
+        started = await call.good(
+            "start_conversation", config={"script": script, "plugin_dirs": [agent_loop]}
+        )
+        session = {"session_id": started["session_id"]}
+        await call.good("send_prompt", prompt="alpha", **session)
+        await call.good("execute_command", command="/agent-loop:explore beta", **session)
+        assert "within 0.5 s" in await call.bad("send_prompt", prompt="gamma", timeout=0.5, **session)
+        history = (await call.good("get_conversation_history", **session))["history"]
+        assert [(entry["role"], entry["content"]) for entry in history[:5]] == [
+            ("user", "alpha"),
+            ("assistant", "first"),
+            ("user", "/agent-loop:explore beta"),
+            ("assistant", EXPLORED),
+            ("user", "gamma"),
+        ]
+        assert all(entry["role"] != "user" for entry in history[5:])
 
     tools(body)
 
@@ -150,6 +202,30 @@ def test_expansion_is_verified_on_the_wire(tools: Any, agent_loop: str) -> None:
     tools(body)
 
 
+def test_expansion_is_that_of_the_conversation_its_project_and_settings_included(
+    tools: Any, roots: tuple[Path, Path]
+) -> None:
+    command = roots[0] / "shop/.claude/commands/count.md"
+    command.parent.mkdir(parents=True)
+    command.write_text("---\ndescription: counts\n---\nCount $ARGUMENTS: !`cat goods.txt`\n")
+    (roots[0] / "shop/goods.txt").write_text("three apples")
+
+    async def body(call: Any) -> None:
+        config = {"script": [], "project_path": "shop", "allowed_tools": ["Bash(cat *)"]}
+        started = await call.good("start_conversation", config=config)
+        session = {"session_id": started["session_id"]}
+        found = await call.good("verify_command_expansion", command="/count all", **session)
+        assert (found["exists"], found["expands"]) == (True, True)
+        assert "Count all: three apples" in found["expansion"]
+        alone = await call.good("verify_command_expansion", command="/count all")
+        assert (alone["exists"], alone["expands"]) == (False, False)
+        builtin = await call.good("verify_command_expansion", command="/context", **session)
+        assert (builtin["exists"], builtin["expands"]) == (True, False)
+        assert (await call.good("get_conversation_history", **session))["history"] == []
+
+    tools(body)
+
+
 @pytest.mark.parametrize(
     ("config", "seen"),
     [
@@ -190,9 +266,37 @@ def test_ids_that_nobody_was_given_are_refused(tools: Any) -> None:
     tools(body)
 
 
-def test_a_conversation_without_a_workflow_has_no_stage(tools: Any) -> None:
+def test_a_conversation_without_a_workflow_has_no_stage(tools: Any, roots: tuple[Path, Path]) -> None:
+    command = roots[0] / "shop/.claude/commands/count.md"
+    command.parent.mkdir(parents=True)
+    command.write_text("---\ndescription: counts\n---\nCount.\n")
+
     async def body(call: Any) -> None:
-        started = await call.good("start_conversation")
-        assert "no workflow" in await call.bad("get_workflow_stage", session_id=started["session_id"])
+        started = await call.good("start_conversation", config={"project_path": "shop"})
+        session = {"session_id": started["session_id"]}
+        assert (await call.good("execute_command", command="/count", **session))["workflow_stage"] == ""
+        assert "no workflow" in await call.bad("get_workflow_stage", **session)
+        assert "no workflow" in await call.bad("verify_agent_transition", expected_stage="idle", **session)
+
+    tools(body)
+
+
+def test_stages_of_ones_own_are_the_ones_that_can_be_expected(tools: Any, agent_loop: str) -> None:
+    async def body(call: Any) -> None:
+        own = {"agent-loop:explore": "looking"}
+        started = await call.good(
+            "start_conversation", config={"script": ["a"], "plugin_dirs": [agent_loop], "workflow": own}
+        )
+        session = {"session_id": started["session_id"]}
+        assert (await call.good("verify_agent_transition", expected_stage="idle", **session))[
+            "passed"
+        ] is True
+        await call.good("execute_command", command="/agent-loop:explore", **session)
+        assert (await call.good("verify_agent_transition", expected_stage="looking", **session))[
+            "passed"
+        ] is True
+        assert "idle, looking" in await call.bad(
+            "verify_agent_transition", expected_stage="exploring", **session
+        )
 
     tools(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,10 @@ def test_hooks_are_listed_and_triggered_by_themselves(
         assert (await call.good("list_active_hooks"))["hooks"] == []
         await call.good("install_plugin", plugin_name="agent-loop", marketplace_path=str(marketplace))
         listed = await call.good("list_active_hooks")
-        assert [hook["event"] for hook in listed["hooks"]] == ["PreToolUse", "PostToolUse"]
+        assert [(hook["event"], hook["timeout"]) for hook in listed["hooks"]] == [
+            ("PreToolUse", 60),
+            ("PostToolUse", 60),
+        ]
         for name in ("PreToolUse:Bash", "agent-loop/PreToolUse", "before_commit", "before-commit"):
             ran = await call.good("trigger_hook", hook_name=name, payload=COMMIT, project_path="empty")
             assert ran["blocked"] is True, ran
@@ -85,5 +89,53 @@ def test_hooks_are_listed_and_triggered_by_themselves(
         assert "no such folder" in await call.bad(
             "trigger_hook", hook_name="PreToolUse", payload=COMMIT, project_path="nowhere"
         )
+
+    tools(body)
+
+
+def test_a_hook_is_listed_while_the_cli_would_run_it_and_no_longer(
+    tools: Any, marketplace: Path, roots: tuple[Path, Path]
+) -> None:
+    (marketplace / "epti/hooks").mkdir(exist_ok=True)
+    (marketplace / "epti/hooks/hooks.json").write_text('{"hooks": {"PreToolUse": "not like this"}}')
+    (roots[0] / "shop/.claude").mkdir(parents=True)
+    stop = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true", "timeout": 7}]}]}}
+    (roots[0] / "shop/.claude/settings.json").write_text(json.dumps(stop))
+
+    async def names(call: Any) -> list[str]:
+        return [hook["name"] for hook in (await call.good("list_active_hooks"))["hooks"]]
+
+    async def body(call: Any) -> None:
+        await call("install_plugin", plugin_name="epti", marketplace_path=str(marketplace))
+        assert await names(call) == []  # the CLI does not load them
+        await call.good("install_plugin", plugin_name="agent-loop", marketplace_path=str(marketplace))
+        assert await names(call) == ["PreToolUse:Bash", "PostToolUse:Edit|Write|NotebookEdit"]
+        await call.good("uninstall_plugin", plugin_name="agent-loop")
+        assert await names(call) == []
+        started = await call.good("start_conversation", config={"project_path": "shop"})
+        listed = await call.good("list_active_hooks")
+        assert [(hook["name"], hook["timeout"], hook["plugin"]) for hook in listed["hooks"]] == [
+            ("Stop", 7, "")
+        ]
+        await call.good("end_conversation", session_id=started["session_id"])
+        assert await names(call) == []
+
+    tools(body)
+
+
+def test_a_hook_that_takes_too_long_blocks_nothing_and_one_that_crashes_neither(tools: Any) -> None:
+    hooks = [
+        {"type": "command", "command": "echo late >&2; sleep 60; exit 2", "timeout": 1},
+        {"type": "command", "command": "echo broken >&2; exit 1"},
+    ]
+    settings = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": hooks}]}}
+
+    async def body(call: Any) -> None:
+        started = await call.good("start_conversation", config={"settings": settings})
+        session = {"session_id": started["session_id"]}
+        ran = await call.good("trigger_hook", hook_name="PreToolUse:Bash", payload=COMMIT, **session)
+        assert ran["blocked"] is False
+        assert [run["outcome"] for run in ran["runs"]] == ["cancelled", "error"]
+        assert "broken" in ran["output"]
 
     tools(body)

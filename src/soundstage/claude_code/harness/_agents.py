@@ -7,7 +7,7 @@ from typing import TypedDict
 from soundstage.claude_code.harness._arguments import SessionId, Stage
 from soundstage.claude_code.harness._conversation import Conversation
 from soundstage.claude_code.harness._harness import Harness
-from soundstage.claude_code.harness._stages import Where, stage_of
+from soundstage.claude_code.harness._stages import Where, located, plugins_of, stages_of
 from soundstage.errors import ScriptError
 from soundstage.testing.semantics import WORKFLOWS
 
@@ -123,11 +123,13 @@ async def verify_agent_transition(
 
     Returns passed, expected_stage, actual_stage and previous_stage (empty while it is idle).
 
-    Errors: no such session; no plugin of the session has a workflow.
+    Errors: no such session; no plugin of the session has a workflow; no such stage in it.
 
     Example: verify_agent_transition(session_id="...", expected_stage="planning")
     """
-    where = await _where(harness.conversation(session_id))
+    conversation = harness.conversation(session_id)
+    where = await _where(conversation)
+    _refuse_unknown(expected_stage, stages_of(where, conversation.config.workflow))
     return {
         "status": "success",
         "session_id": session_id,
@@ -144,16 +146,20 @@ async def _where(conversation: Conversation) -> Where:
     Raises:
         ScriptError: if no plugin of it has a workflow.
     """
-    where = stage_of(conversation)
-    if where.workflow:
+    where = await located(conversation)
+    if where.stage:
         return where
-    plugins = sorted({command.plugin for command in await conversation.session.commands() if command.plugin})
-    known = [plugin for plugin in plugins if plugin in WORKFLOWS]
-    if not known:
+    raise ScriptError(
+        "this conversation has no workflow",
+        expected="a plugin with one: " + ", ".join(WORKFLOWS),
+        seen="plugins: " + (", ".join(await plugins_of(conversation)) or "none"),
+        hint='start_conversation(config={"workflow": {"my-plugin:plan": "planning"}}) declares one',
+    )
+
+
+def _refuse_unknown(expected: str, known: tuple[str, ...]) -> None:
+    """Refuse a stage that there is not: whoever expects not to be there would always be right."""
+    if expected.strip().casefold() not in {stage.casefold() for stage in known}:
         raise ScriptError(
-            "this conversation has no workflow",
-            expected="a plugin with one: " + ", ".join(WORKFLOWS),
-            seen="plugins: " + (", ".join(plugins) or "none"),
-            hint='start_conversation(config={"workflow": {"my-plugin:plan": "planning"}}) declares one',
+            "there is no such stage", expected="one of " + ", ".join(known), seen=repr(expected)
         )
-    return where._replace(workflow=known[0] if len(known) == 1 else "")

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from soundstage.claude_code import ClaudeSession, SlashCommand
 from soundstage.claude_code.harness._arguments import Seconds, SessionId
 from soundstage.claude_code.harness._conversation import Answer, Config
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._open import open_conversation
-from soundstage.claude_code.harness._stages import stage_of
+from soundstage.claude_code.harness._stages import located
 from soundstage.claude_code.harness._views import error_of, tool_calls
 from soundstage.errors import AppError
+from soundstage.mcp_server import ProjectFolder
 
 
 class Executed(TypedDict):
@@ -69,9 +71,10 @@ async def execute_command(
     Commands of plugins are called with their plugin: /agent-loop:explore. A bare name that only one plugin has
     (/explore) is completed; the CLI itself would not know it.
 
-    Returns response (the agent's final words; content is the same), workflow_stage (see get_workflow_stage),
-    command_id (for get_command_output) and metadata: command, arguments, expansion (what the model received),
-    tool_calls (with action_id), denials, duration_ms, requests. When the turn failed, status is "error".
+    Returns response (the agent's final words; content is the same), workflow_stage (see get_workflow_stage; empty
+    where there is no workflow), command_id (for get_command_output) and metadata: command, arguments, expansion (what
+    the model received), tool_calls (with action_id), denials, duration_ms, requests. When the turn failed, status is
+    "error".
 
     Errors: no such command (with the nearest names), no such session, the turn takes too long.
 
@@ -89,7 +92,7 @@ async def execute_command(
         "command_id": answer.id,
         "response": turn.text,
         "content": turn.text,
-        "workflow_stage": stage_of(conversation).stage,
+        "workflow_stage": (await located(conversation)).stage,
         "metadata": {
             "command": f"/{full}",
             "arguments": arguments.strip(),
@@ -159,8 +162,8 @@ async def verify_command_expansion(
 ) -> Expanded:
     """Verify that a slash command exists and expands: run it in a conversation of its own, and look at the wire.
 
-    The conversation has the installed plugins, and the plugin_dirs of session_id if that is given; nothing of
-    it is kept.
+    The conversation has the installed plugins; with session_id also the project, plugin_dirs, settings and permissions
+    of that one, in which nothing is said. A shell command in the text of the command runs in the project.
 
     Returns exists, expands, and expansion: the text that the model receives. A command that does not exist is
     an answer, not an error.
@@ -171,8 +174,9 @@ async def verify_command_expansion(
     """
     config = Config()
     if session_id is not None:
-        given = harness.conversation(session_id).config
-        config = Config(plugin_dirs=given.plugin_dirs, allowed_tools=given.allowed_tools)
+        given = harness.conversation(session_id)
+        project = ProjectFolder(given.project)
+        config = replace(given.config, script=None, strict=False, max_turns=None, project_path=project)
     name, _, arguments = command.strip().removeprefix("/").partition(" ")
     trial = await open_conversation(harness, config, listed=False)
     try:

@@ -33,6 +33,35 @@ def stage_of(conversation: Conversation) -> Where:
     return stage_after(conversation.answers, conversation.config.workflow)
 
 
+async def located(conversation: Conversation) -> Where:
+    """Where a conversation is; before the first command, in the workflow of its plugins. No stage if they have none."""
+    where = stage_of(conversation)
+    if where.workflow:
+        return where
+    known = [plugin for plugin in await plugins_of(conversation) if plugin in WORKFLOWS]
+    if not known:
+        return Where("", "", ())
+    return where._replace(workflow=known[0] if len(known) == 1 else "")
+
+
+async def plugins_of(conversation: Conversation) -> list[str]:
+    """The plugins whose commands a conversation has."""
+    return sorted({command.plugin for command in await conversation.session.commands() if command.plugin})
+
+
+def stages_of(where: Where, workflow: str | Mapping[str, str]) -> tuple[str, ...]:
+    """The stages that a conversation can be in; those of all workflows while none has been begun.
+
+    Args:
+        where: where it is.
+        workflow: the one that it was started with.
+    """
+    if not isinstance(workflow, str):
+        return (IDLE, *dict.fromkeys(workflow.values()))
+    chosen = [WORKFLOWS[where.workflow]] if where.workflow else WORKFLOWS.values()
+    return tuple(dict.fromkeys(stage for one in chosen for stage in one.stages))
+
+
 def stage_after(answers: Iterable[Answer], workflow: str | Mapping[str, str] = "") -> Where:
     """Where these answers lead to. Pure.
 
