@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import genai_prices
 import pytest
+from genai_prices import calc_price
 
 from soundstage.errors import ScriptError
 from soundstage.journal import ModelFailed, ModelRequested, ModelResponded
@@ -36,6 +38,22 @@ def cost_of(tape):
 def test_a_million_tokens_each_way_cost_what_the_table_says(cost_of, model, dollars):
     usage = Usage(input_tokens=MILLION, output_tokens=MILLION)
     assert cost_of((model, usage)).usd == pytest.approx(dollars)
+
+
+@pytest.mark.parametrize("model", PRICES.table)
+@pytest.mark.parametrize("asked", [1_000, 150_000])
+def test_the_table_says_what_the_package_says_that_follows_the_price_lists(cost_of, model, asked):
+    price = PRICES.table[model]
+    cached = {
+        "cache_read_tokens": 0 if price.cache_read is None else 50,
+        "cache_write_tokens": 0 if price.cache_write is None else 70,
+    }
+    theirs = calc_price(
+        genai_prices.Usage(input_tokens=asked + sum(cached.values()), output_tokens=100, **cached),
+        model_ref=model,
+    )
+    ours = cost_of((model, Usage(input_tokens=asked, output_tokens=100, **cached)))
+    assert ours.usd == pytest.approx(float(theirs.total_price))
 
 
 def test_cached_tokens_have_their_own_prices(cost_of):
