@@ -37,6 +37,12 @@ WORDS = (
     "tests/lifecycle",
     "tests/models",
 )
+RESERVED = (
+    "Run",
+    "Stage",
+    "Workflow",
+    "Scenario",
+)  # concepts of their own, which no other class may be called
 
 
 def part_of(path):
@@ -52,6 +58,16 @@ def classes():
             if isinstance(node, ast.ClassDef) and part_of(path) in DONE:
                 found[node.name].append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
     return found
+
+
+def test_run_stage_workflow_and_scenario_are_free():
+    places = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and node.name in RESERVED
+    ]
+    assert places == []
 
 
 def vague_docstrings(path):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from soundstage.claude_code import (
     ApiRetry,
+    AssistantMessage,
     ClaudeTurn,
     ControlResponse,
     Denial,
@@ -19,13 +20,12 @@ from soundstage.claude_code import (
     Init,
     PermissionDenied,
     Result,
-    Said,
     StreamMessage,
     System,
     TaskChanged,
-    Told,
     ToolUse,
     Unknown,
+    UserMessage,
     decode_line,
 )
 from soundstage.claude_code._stream import encode_control, encode_prompt
@@ -60,7 +60,7 @@ LINES: list[tuple[dict[str, Any], type[StreamMessage], dict[str, Any]]] = [
                 ],
             },
         },
-        Said,
+        AssistantMessage,
         {
             "model": "m",
             "parent": "toolu_1",
@@ -87,7 +87,7 @@ LINES: list[tuple[dict[str, Any], type[StreamMessage], dict[str, Any]]] = [
             },
             "tool_result_meta": [{"id": "t"}],
         },
-        Told,
+        UserMessage,
         {
             "parts": (
                 ToolResult(call_id="t", text="out", is_error=True),
@@ -96,7 +96,7 @@ LINES: list[tuple[dict[str, Any], type[StreamMessage], dict[str, Any]]] = [
             "decisions": ({"id": "t"},),
         },
     ),
-    ({"type": "user", "message": {"content": "plain"}}, Told, {"parts": (Text(text="plain"),)}),
+    ({"type": "user", "message": {"content": "plain"}}, UserMessage, {"parts": (Text(text="plain"),)}),
     (
         {
             **RESULT,

@@ -185,10 +185,10 @@ def test_each_promise_of_the_closed_set(pytester, monkeypatch):
 def test_a_wrong_word_in_the_mark_is_refused_by_name(mark):
     from soundstage.config import Settings
     from soundstage.errors import ScriptError
-    from soundstage.pytest_plugin._stage import Options, Stage
+    from soundstage.pytest_plugin._stage import Options, RunSetup
 
     options = Options.of(eval(f"pytest.mark.soundstage({mark})").mark, Settings())
     from soundstage.clock import VirtualClock
 
     with pytest.raises(ScriptError, match=r"unknown egress|not a host|hosts are a list"):
-        Stage("a test", options, VirtualClock())
+        RunSetup("a test", options, VirtualClock())

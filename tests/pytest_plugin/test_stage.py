@@ -11,7 +11,7 @@ from soundstage.errors import ExpectationError
 from soundstage.host import HostBuilder
 from soundstage.messages import ModelRequest, user
 from soundstage.models import complete
-from soundstage.pytest_plugin._stage import Options, Stage
+from soundstage.pytest_plugin._stage import Options, RunSetup
 
 
 async def keeps_notes(app):
@@ -40,7 +40,7 @@ async def test_a_run_of_a_builder_is_started_in_a_test_and_ends_with_it(start_ho
 
 def on_a_stage(body, **options):
     """Run a test's body on a stage of its own and check it, as the plugin does."""
-    stage = Stage("a test", Options(**options), VirtualClock())
+    stage = RunSetup("a test", Options(**options), VirtualClock())
     stage.console()
     try:
         run(stage._drive(body(stage)), clock=stage.journal.clock)
@@ -97,7 +97,7 @@ def test_a_failure_of_an_app_is_raised_as_itself_and_what_fails_in_a_run_of_a_bu
 
 def test_a_cleanup_step_that_fails_is_told_and_the_others_are_taken():
     failing = [OSError("the server hangs"), OSError("the folder is in use")]
-    stage = Stage("a test", Options(), VirtualClock())
+    stage = RunSetup("a test", Options(), VirtualClock())
     folder = stage.data_dir
 
     def fail(error):
@@ -116,7 +116,7 @@ def test_a_cleanup_step_that_fails_is_told_and_the_others_are_taken():
 
 
 def test_tests_share_neither_folder_nor_journal_nor_what_a_model_has_served():
-    one, other = (Stage("a test", Options(), VirtualClock()) for _ in range(2))
+    one, other = (RunSetup("a test", Options(), VirtualClock()) for _ in range(2))
     try:
         assert one.data_dir != other.data_dir
         assert one.journal is not other.journal

@@ -39,6 +39,7 @@ from ._matchers import fits as fits
 from ._matchers import javascript as javascript
 from ._matchers import matches as matches
 from ._messages import ApiRetry as ApiRetry
+from ._messages import AssistantMessage as AssistantMessage
 from ._messages import ControlResponse as ControlResponse
 from ._messages import Denial as Denial
 from ._messages import HookResponse as HookResponse
@@ -46,12 +47,11 @@ from ._messages import HookStarted as HookStarted
 from ._messages import Init as Init
 from ._messages import PermissionDenied as PermissionDenied
 from ._messages import Result as Result
-from ._messages import Said as Said
 from ._messages import StreamMessage as StreamMessage
 from ._messages import System as System
 from ._messages import TaskChanged as TaskChanged
-from ._messages import Told as Told
 from ._messages import Unknown as Unknown
+from ._messages import UserMessage as UserMessage
 from ._options import PERMISSION_MODES as PERMISSION_MODES
 from ._options import SessionOptions as SessionOptions
 from ._plugin_types import DeclaredServer as DeclaredServer

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from soundstage.claude_code._messages import StreamMessage, Told
+from soundstage.claude_code._messages import StreamMessage, UserMessage
 from soundstage.errors import AppError, near_names
 from soundstage.messages import ModelRequest, Text
 
@@ -104,7 +104,7 @@ def forked_expansion(
         requests: what the model server received.
     """
     told = next(
-        (item for item in messages if isinstance(item, Told) and item.parent.startswith(_FORKED)), None
+        (item for item in messages if isinstance(item, UserMessage) and item.parent.startswith(_FORKED)), None
     )
     if told is None:
         return None

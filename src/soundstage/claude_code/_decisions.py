@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from soundstage.claude_code._messages import Told
+from soundstage.claude_code._messages import UserMessage
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         return "hook" if self.source == "hook" else "permission"
 
 
-def decisions_of(message: Told) -> tuple[Decision, ...]:
+def decisions_of(message: UserMessage) -> tuple[Decision, ...]:
     """The decisions that come with tool results."""
     return tuple(
         _decision(item) for item in message.decisions if isinstance(item.get("permission_decision"), dict)

@@ -40,8 +40,8 @@ class Init(StreamMessage, frozen=True, kw_only=True):
     plugin_errors: tuple[dict[str, Any], ...] = ()
 
 
-class Said(StreamMessage, frozen=True, kw_only=True):
-    """The model's words and tool calls. `parent` is the tool call that started the subagent that speaks.
+class AssistantMessage(StreamMessage, frozen=True, kw_only=True):
+    """A message of the model: text and tool calls. `parent` is the tool call that started its subagent.
 
     `error` is set when the CLI speaks in the model's place, to report a failed request.
     """
@@ -52,8 +52,8 @@ class Said(StreamMessage, frozen=True, kw_only=True):
     error: str = ""
 
 
-class Told(StreamMessage, frozen=True, kw_only=True):
-    """What the model is told: results of tools, or text that the CLI adds.
+class UserMessage(StreamMessage, frozen=True, kw_only=True):
+    """A message to the model: results of tools, or text that the CLI adds.
 
     `decisions` are the CLI's own records of what was allowed and why.
     """

@@ -11,7 +11,7 @@ import msgspec
 from soundstage.claude_code._commands import SlashCommand, slash_commands, unknown_command
 from soundstage.claude_code._events import TranscriptKept
 from soundstage.claude_code._home import HomeState, changed
-from soundstage.claude_code._talk import CONTROL_WITHIN, WITHIN, Talk
+from soundstage.claude_code._protocol_client import CONTROL_WITHIN, WITHIN, ProtocolClient
 from soundstage.claude_code._transcript import (
     Transcript,
     cost_so_far,
@@ -49,7 +49,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
         return f"mcp__{self.name.replace(':', '_')}__"
 
 
-class ClaudeSession(Talk):
+class ClaudeSession(ProtocolClient):
     """A running CLI. Made by `ClaudeCode.open`; also a context manager that ends it.
 
     Args:
@@ -76,7 +76,7 @@ class ClaudeSession(Talk):
         self._clean: HomeState | None = None
 
     async def prompt(self, text: str, *, within: float = WITHIN) -> ClaudeTurn:
-        """Send a prompt, or a slash command, and wait for the result; see `Talk.prompt`."""
+        """Send a prompt, or a slash command, and wait for the result; see `ProtocolClient.prompt`."""
         if self._clean is None:
             self._clean = HomeState.of(self._home)  # before the agent can leave anything there
         return await super().prompt(text, within=within)

@@ -13,6 +13,7 @@ import msgspec
 
 from soundstage.claude_code._messages import (
     ApiRetry,
+    AssistantMessage,
     ControlResponse,
     Denial,
     HookResponse,
@@ -20,12 +21,11 @@ from soundstage.claude_code._messages import (
     Init,
     PermissionDenied,
     Result,
-    Said,
     StreamMessage,
     System,
     TaskChanged,
-    Told,
     Unknown,
+    UserMessage,
 )
 from soundstage.messages import Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
 
@@ -129,9 +129,9 @@ def _init(line: _Object) -> Init:
     )
 
 
-def _said(line: _Object) -> Said:
+def _said(line: _Object) -> AssistantMessage:
     message = _Object(line.need("message", dict))
-    return Said(
+    return AssistantMessage(
         data=line.data,
         parts=_parts(message),
         model=message.get("model", ""),
@@ -140,8 +140,8 @@ def _said(line: _Object) -> Said:
     )
 
 
-def _told(line: _Object) -> Told:
-    return Told(
+def _told(line: _Object) -> UserMessage:
+    return UserMessage(
         data=line.data,
         parts=_parts(_Object(line.need("message", dict))),
         parent=line.get("parent_tool_use_id", ""),

@@ -11,16 +11,16 @@ from soundstage.claude_code._commands import Expansion, expansions, forked_expan
 from soundstage.claude_code._commits import MadeCommit
 from soundstage.claude_code._decisions import Decision, decisions_of
 from soundstage.claude_code._messages import (
+    AssistantMessage,
     ControlResponse,
     Denial,
     HookResponse,
     Init,
     PermissionDenied,
     Result,
-    Said,
     StreamMessage,
-    Told,
     Unknown,
+    UserMessage,
 )
 from soundstage.claude_code._plugin_decode import load_defect
 from soundstage.claude_code._plugin_types import Defect
@@ -138,7 +138,7 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """What the CLI decided on the tools of this turn, and who decided."""
-        told = (message for message in self.messages if isinstance(message, Told))
+        told = (message for message in self.messages if isinstance(message, UserMessage))
         return tuple(found for message in told for found in decisions_of(message))
 
     def blocked_by(self, call_id: str) -> Literal["", "hook", "permission"]:
@@ -188,14 +188,14 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
         results = {
             part.call_id: part
             for message in self.messages
-            if isinstance(message, Told)
+            if isinstance(message, UserMessage)
             for part in message.parts
             if isinstance(part, ToolResult)
         }
         return tuple(
             _tool_use(part, results.get(part.id), message.parent)
             for message in self.messages
-            if isinstance(message, Said)
+            if isinstance(message, AssistantMessage)
             for part in message.parts
             if isinstance(part, ToolCall)
         )
@@ -215,9 +215,9 @@ def _tool_use(call: ToolCall, result: ToolResult | None, parent: str) -> ToolUse
 def describe(message: StreamMessage) -> str:
     """A message in one line, for errors."""
     match message:
-        case Said(parts=parts):
+        case AssistantMessage(parts=parts):
             return "assistant: " + "; ".join(map(_part, parts))
-        case Told(parts=parts):
+        case UserMessage(parts=parts):
             return "user: " + "; ".join(map(_part, parts))
         case Result(is_error=is_error, text=text):
             return f"result, is_error={is_error}: {preview(text)}"

@@ -203,7 +203,7 @@ class Tape(TapeFile[RecordedExchange]):
 
     @property
     def exchanges(self) -> tuple[RecordedExchange, ...]:
-        """What is on it, in the order of the requests."""
+        """The recorded exchanges, in the order of their requests."""
         return tuple(self._records)
 
     def _redacted(self, record: RecordedExchange) -> RecordedExchange:

@@ -5,7 +5,7 @@ test asks for something, so that the plugin costs next to nothing where it is no
 `_schedules`, `_asynchronous`, `_budget` and the fixtures of wings import pytest alone, and everything
 else is in `_stage`.
 
-How a test runs. The first fixture makes the `Stage` of the test: journal, clock, script, model. Fixtures add
+How a test runs. The first fixture makes the `RunSetup` of the test: journal, clock, script, model. Fixtures add
 daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this
 plugin: on virtual time if all is in process, else on the machine's; daemons start before its body and stop
 after it. When the body has passed, the stage is checked: a strict script must have no rule left over, and no
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from soundstage.journal import Journal
     from soundstage.lifecycle import TaskDaemon
     from soundstage.models import Model, Script
-    from soundstage.pytest_plugin._stage import Stage
+    from soundstage.pytest_plugin._stage import RunSetup
     from soundstage.trace import Trace
     from soundstage.wire import ModelServer
     from soundstage.worlds import Console, Workspace
 
-STAGE = pytest.StashKey["Stage"]()
+STAGE = pytest.StashKey["RunSetup"]()
 RUNS: pytest.StashKey[deque[Host]] = pytest.StashKey()
 SHOWN_RUNS = 3  # of the runs that a test makes with builders
 SNAPSHOTS = pytest.StashKey[SnapshotBook]()
@@ -184,7 +184,7 @@ def pytest_runtest_makereport(
     return report
 
 
-def _clean(report: pytest.TestReport, stage: Stage | None, hosts: Iterable[Host]) -> None:
+def _clean(report: pytest.TestReport, stage: RunSetup | None, hosts: Iterable[Host]) -> None:
     for journal in [*([stage.journal] if stage else []), *(host.journal for host in hosts)]:
         clean_report(report, journal.redactor.text)
 
@@ -205,11 +205,11 @@ def soundstage_schedule(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def stage(request: pytest.FixtureRequest) -> Generator[Stage, None, None]:
+def stage(request: pytest.FixtureRequest) -> Generator[RunSetup, None, None]:
     """The stage of this test: journal, clock, script, model and daemons. Most tests need only its parts."""
-    from soundstage.pytest_plugin._stage import Stage
+    from soundstage.pytest_plugin._stage import RunSetup
 
-    made = Stage.for_test(request.node)
+    made = RunSetup.for_test(request.node)
     request.node.stash[STAGE] = made
     try:
         made.begin()
@@ -219,19 +219,19 @@ def stage(request: pytest.FixtureRequest) -> Generator[Stage, None, None]:
 
 
 @pytest.fixture
-def script(stage: Stage) -> Script:
+def script(stage: RunSetup) -> Script:
     """What the model says: `script.on(user="hello").reply("hi")`. Strict, unless the mark says otherwise."""
     return stage.script
 
 
 @pytest.fixture
-def journal(stage: Stage) -> Journal:
+def journal(stage: RunSetup) -> Journal:
     """Everything that happens in this test."""
     return stage.journal
 
 
 @pytest.fixture
-def trace(stage: Stage) -> Callable[[], Trace]:
+def trace(stage: RunSetup) -> Callable[[], Trace]:
     """A function that gives the trace of what has happened so far: `trace()`."""
     from soundstage.pytest_plugin._stage import TraceSoFar
 
@@ -239,49 +239,49 @@ def trace(stage: Stage) -> Callable[[], Trace]:
 
 
 @pytest.fixture
-def model(stage: Stage) -> Model:
+def model(stage: RunSetup) -> Model:
     """The scripted model in process, journaled."""
     return stage.model
 
 
 @pytest.fixture
-def model_server(stage: Stage) -> ModelServer:
+def model_server(stage: RunSetup) -> ModelServer:
     """The scripted model on a loopback port; default clients of SDKs ask it. `.openai_url`, `.environment()`."""
     return stage.server(asked_for=True)
 
 
 @pytest.fixture
-def console(stage: Stage) -> Console:
+def console(stage: RunSetup) -> Console:
     """A console in process, for asynchronous tests: `await console.send(..)`, `await console.expect(..)`."""
     return stage.console()
 
 
 @pytest.fixture
-def start_host(stage: Stage) -> Callable[[HostBuilder], Awaitable[Host]]:
+def start_host(stage: RunSetup) -> Callable[[HostBuilder], Awaitable[Host]]:
     """Starts the run of a builder, which ends with the test: `host = await start_host(HostBuilder()...)`."""
     return stage.start_host
 
 
 @pytest.fixture
-def run_app(stage: Stage) -> Callable[[App], Awaitable[TaskDaemon]]:
+def run_app(stage: RunSetup) -> Callable[[App], Awaitable[TaskDaemon]]:
     """Starts an app in process: `await run_app(my_app)`; it gets its side of what the test has."""
     return stage.run_app
 
 
 @pytest.fixture
-def workspace(stage: Stage) -> Workspace:
+def workspace(stage: RunSetup) -> Workspace:
     """A temporary project folder."""
     return stage.workspace()
 
 
 @pytest.fixture
-def command(stage: Stage) -> Callable[..., Awaitable[Command]]:
+def command(stage: RunSetup) -> Callable[..., Awaitable[Command]]:
     """Starts any program in a throw-away home, pointed at the scripted model: `await command([...])`."""
     return stage.command
 
 
 @pytest.fixture
-def terminal(stage: Stage) -> Callable[..., Awaitable[Terminal]]:
+def terminal(stage: RunSetup) -> Callable[..., Awaitable[Terminal]]:
     """Starts any program on a terminal of its own: `screen = await terminal([...], columns=80, rows=24)`."""
     return stage.terminal
 

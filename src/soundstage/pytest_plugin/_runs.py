@@ -10,7 +10,7 @@ from soundstage.models import ScriptedModel
 
 if TYPE_CHECKING:
     from soundstage.host import Host
-    from soundstage.pytest_plugin._stage import Stage
+    from soundstage.pytest_plugin._stage import RunSetup
 
 
 class Ran(NamedTuple):
@@ -35,7 +35,7 @@ class Ran(NamedTuple):
         return self.host is None or any(self.host.outcome is error for error in errors)
 
 
-def runs_of(stage: Stage | None, hosts: Iterable[Host]) -> list[Ran]:
+def runs_of(stage: RunSetup | None, hosts: Iterable[Host]) -> list[Ran]:
     """The runs of a test: that of its fixtures, and those of its builders."""
     made = []
     hosts = [host for host in hosts if stage is None or host.journal is not stage.journal]

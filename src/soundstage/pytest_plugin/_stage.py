@@ -65,7 +65,7 @@ def _real_fixtures() -> frozenset[str]:
     return REAL.union(*(wing.real_time for wing in wings()))
 
 
-class Stage:
+class RunSetup:
     """Journal, clock, script, model and daemons of one test."""
 
     def __init__(self, name: str, options: Options, clock: Clock) -> None:
@@ -220,7 +220,7 @@ class Stage:
     async def start_host(self, builder: HostBuilder) -> Host:
         """Start the run of a builder; it ends when the body does, and what is wrong then fails the test."""
         host = builder.build()
-        await self._start_late(_Run(host, self.journal))
+        await self._start_late(_RunDaemon(host, self.journal))
         return host
 
     async def command(self, argv: Sequence[str], **options: Any) -> Command:
@@ -363,7 +363,7 @@ class Stage:
 class TraceSoFar:
     """The function `trace` of a test; it says so to whoever takes it for the trace."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunSetup) -> None:
         self._stage = stage
 
     def __call__(self) -> Trace:
@@ -374,7 +374,7 @@ class TraceSoFar:
         raise AttributeError(f"`trace` is a function, not a trace: write trace() (seen: trace.{name})")
 
 
-class _Run(Daemon):
+class _RunDaemon(Daemon):
     """A host's run as a part of the test."""
 
     def __init__(self, host: Host, journal: Journal) -> None:

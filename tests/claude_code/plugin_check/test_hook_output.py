@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from soundstage.claude_code.plugin_check._environment import Ran
 from soundstage.claude_code.plugin_check._hook_output import faults
 from soundstage.claude_code.plugin_check._payloads import Scene, payloads
-from soundstage.claude_code.plugin_check._stage import Ran
 
 
 def rules(event: str, code: int, output: Any = "", complaint: str = "") -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from soundstage.claude_code.plugin_check import RULES, Finding
-from soundstage.claude_code.plugin_check._book import Book
 from soundstage.claude_code.plugin_check._declared import Declared
+from soundstage.claude_code.plugin_check._findings import Findings
 from soundstage.claude_code.plugin_check._static import read_folder
 from support.plugins import GREET, Make, hooks, manifest, servers
 
@@ -20,9 +20,9 @@ ROOT = "${CLAUDE_PLUGIN_ROOT}"
 
 
 def look(folder: Path) -> tuple[tuple[Declared, ...], list[Finding]]:
-    book = Book(folder.resolve())
-    found = read_folder(folder.resolve(), book)
-    return found, [finding for check in book.close() for finding in check.findings]
+    findings = Findings(folder.resolve())
+    found = read_folder(folder.resolve(), findings)
+    return found, [finding for check in findings.close() for finding in check.findings]
 
 
 def two(first: str, second: str) -> str:

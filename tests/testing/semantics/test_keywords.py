@@ -17,7 +17,7 @@ from soundstage.errors import ExpectationError, ScriptError
 from soundstage.testing.semantics import (
     ERROR_TYPES,
     WORKFLOWS,
-    Workflow,
+    StageGraph,
     error_handled,
     keywords_in,
     suggested,
@@ -141,14 +141,14 @@ def test_a_target_can_be_reached_by_a_step_that_the_workflow_does_not_have():
 def test_a_workflow_can_be_named_or_given():
     assert transition("implementing", "committing-code", "committing-code", workflow="epti").valid
     assert not transition("exploring", "planning", "planning", workflow="epti").valid
-    own = Workflow(name="own", stages={"idle": ("busy",), "busy": ("idle",)}, commands={"work": "busy"})
+    own = StageGraph(name="own", stages={"idle": ("busy",), "busy": ("idle",)}, commands={"work": "busy"})
     assert transition("IDLE", "Busy", "busy", workflow=own).valid
     assert own.stage_after(["/other:work", "/own:work now"]) == "busy"
     assert own.stage_after(["/other:work"]) == "idle"
     with pytest.raises(ScriptError, match="agent-loop, epti, visual-iteration"):
         transition("a", "b", "b", workflow="waterfall")
     with pytest.raises(ScriptError, match="does not have"):
-        Workflow(name="own", stages={"idle": ("busy",)}, commands={})
+        StageGraph(name="own", stages={"idle": ("busy",)}, commands={})
 
 
 @pytest.mark.parametrize("name", sorted(WORKFLOWS))

@@ -11,7 +11,7 @@ from soundstage.agents.scenarios._leak import assert_no_leak, check_no_leak
 from soundstage.agents.scenarios._named import SCENARIOS, UnknownScenarioError, scenario
 from soundstage.agents.scenarios._recovery import error_handling
 from soundstage.agents.scenarios._relay import network_resilience
-from soundstage.agents.scenarios._scenario import Stage, TeamScenario
+from soundstage.agents.scenarios._scenario import TeamScenario, TeamUnderTest
 from soundstage.agents.scenarios._several import concurrency_workflow, threading_workflow
 from soundstage.agents.scenarios._stage import TeamStage, play
 from soundstage.agents.scenarios._state import state_persistence
@@ -19,9 +19,9 @@ from soundstage.agents.scenarios._team import complete, hand_on, route, team
 
 __all__ = [
     "SCENARIOS",
-    "Stage",
     "TeamScenario",
     "TeamStage",
+    "TeamUnderTest",
     "UnknownScenarioError",
     "assert_no_leak",
     "check_no_leak",

@@ -1,4 +1,4 @@
-"""What a packaged scenario is: a team, what the model says to it, and what must come of it."""
+"""Packaged scenarios: a team, the script of its model, and the expected outcome."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from soundstage.models import Script
 from soundstage.trace import Trace
 
 
-class Stage(Protocol):
-    """What a scenario finds on its stage; see `TeamStage`."""
+class TeamUnderTest(Protocol):
+    """The team that a scenario is played with; see `TeamStage`."""
 
     coordinator: ConversationCoordinator
     router: TurnRouter
@@ -55,7 +55,7 @@ class TeamScenario(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[str, ...]
     check: Callable[[Sequence[Trace]], None]
     tools: Callable[[], Sequence[Tool]] = tuple
-    drive: Callable[[Stage], Awaitable[Sequence[Trace]]] | None = None
+    drive: Callable[[TeamUnderTest], Awaitable[Sequence[Trace]]] | None = None
 
     @property
     def script(self) -> Script:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from soundstage.agents.scenarios._leak import assert_no_leak
-from soundstage.agents.scenarios._scenario import Stage, TeamScenario
+from soundstage.agents.scenarios._scenario import TeamScenario, TeamUnderTest
 from soundstage.agents.scenarios._team import introduce, route, team
 from soundstage.errors import ScriptError
 from soundstage.models import Script
@@ -84,7 +84,7 @@ def threading_workflow(
                 f"It was {word}.", delay=delay
             )
 
-    async def drive(stage: Stage) -> Sequence[Trace]:
+    async def drive(stage: TeamUnderTest) -> Sequence[Trace]:
         threads = [stage.create(f"My colour is {word}.") for word in words]
         for message in ("", "Which colour did I tell you?"):
             async with asyncio.TaskGroup() as group:

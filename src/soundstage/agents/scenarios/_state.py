@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from soundstage.agents.scenarios._scenario import Stage, TeamScenario
+from soundstage.agents.scenarios._scenario import TeamScenario, TeamUnderTest
 from soundstage.agents.scenarios._team import complete, hand_on, introduce, route, team
 from soundstage.errors import ExpectationError
 from soundstage.models import Script
@@ -39,7 +39,7 @@ def state_persistence(
         script.on(agent="orchestrator", phase="execute").reply(route("test-pm", phase="verification"))
         script.on(agent="test-pm").reply("As planned.", tool_calls=[complete("built")])
 
-    async def drive(stage: Stage) -> Sequence[Trace]:
+    async def drive(stage: TeamUnderTest) -> Sequence[Trace]:
         conversation = stage.create(message)
         await stage.router.run(conversation)
         before = stage.coordinator.get(conversation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from soundstage.claude_code.harness._arguments import SessionId, Stage
+from soundstage.claude_code.harness._arguments import SessionId, StageName
 from soundstage.claude_code.harness._conversation import Conversation
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._stages import Where, located, plugins_of, stages_of
@@ -117,7 +117,7 @@ async def get_workflow_stage(harness: Harness, session_id: SessionId) -> Workflo
 
 
 async def verify_agent_transition(
-    harness: Harness, session_id: SessionId, expected_stage: Stage
+    harness: Harness, session_id: SessionId, expected_stage: StageName
 ) -> Transition:
     """Verify that the conversation is in a stage of its workflow, in any case.
 

@@ -23,7 +23,7 @@ ProjectPath = Annotated[
         description="Folder of the project, below the harness's folder for projects; a relative path is enough."
     ),
 ]
-Stage = Annotated[
+StageName = Annotated[
     str, Meta(min_length=1, description="A workflow stage, in any case.", examples=["idle", "exploring"])
 ]
 ServerId = Annotated[str, Meta(min_length=1, description="Server id from start_mcp_server.")]

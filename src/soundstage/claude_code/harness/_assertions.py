@@ -6,7 +6,7 @@ from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
-from soundstage.claude_code.harness._arguments import Stage
+from soundstage.claude_code.harness._arguments import StageName
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.testing.semantics import error_handled, keywords_in, suggested, transition
 
@@ -98,9 +98,9 @@ async def assert_contains_keywords(
 
 async def assert_workflow_transition(
     harness: Harness,  # noqa: ARG001
-    from_stage: Stage,
-    to_stage: Stage,
-    actual_stage: Stage,
+    from_stage: StageName,
+    to_stage: StageName,
+    actual_stage: StageName,
     workflow: OfWorkflow = None,
 ) -> TransitionVerdict:
     """Check that a workflow has reached a stage, and that it may come there from the one before.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from soundstage.claude_code import ClaudeTurn, Said
+from soundstage.claude_code import AssistantMessage, ClaudeTurn
 from soundstage.claude_code.harness._conversation import Conversation
 from soundstage.messages import Text, ToolCall, ToolResult
 
@@ -51,7 +51,7 @@ def _turn(turn: ClaudeTurn) -> Iterator[dict[str, Any]]:
             continue  # a subagent's
         for part in parts:
             match part:
-                case Text(text=text) if isinstance(message, Said):
+                case Text(text=text) if isinstance(message, AssistantMessage):
                     said = said or text == turn.text
                     yield {"role": "assistant", "content": text}
                 case ToolCall():

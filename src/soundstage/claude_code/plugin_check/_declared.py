@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from soundstage.claude_code.plugin_check._book import Entry
+from soundstage.claude_code.plugin_check._findings import Entry
 from soundstage.claude_code.plugin_check._sources import Document
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.claude_code import PatternError, javascript, matches
-from soundstage.claude_code.plugin_check._book import Book, Entry
 from soundstage.claude_code.plugin_check._declared import DeclaredHook
+from soundstage.claude_code.plugin_check._findings import Entry, Findings
 from soundstage.claude_code.plugin_check._known import HOOK_TYPES, TOOL_EVENTS, TOOLS, nearest
 from soundstage.claude_code.plugin_check._manifest import Manifest
 from soundstage.claude_code.plugin_check._paths import inside
@@ -33,24 +33,28 @@ class _Source(NamedTuple):
     entry: Entry
 
 
-def read_hooks(manifest: Manifest, root: Path, book: Book) -> tuple[DeclaredHook, ...]:
+def read_hooks(manifest: Manifest, root: Path, findings: Findings) -> tuple[DeclaredHook, ...]:
     """The hooks of a plugin. What is wrong with them is written down."""
-    return tuple(hook for source in _sources(manifest, root, book) for hook in _hooks(source, root, book))
+    return tuple(
+        hook for source in _sources(manifest, root, findings) for hook in _hooks(source, root, findings)
+    )
 
 
-def _sources(manifest: Manifest, root: Path, book: Book) -> Iterator[_Source]:
+def _sources(manifest: Manifest, root: Path, findings: Findings) -> Iterator[_Source]:
     files = [root / "hooks/hooks.json"] if (root / "hooks/hooks.json").is_file() else []
     for named in manifest.named("hooks"):
         if isinstance(named.value, str):
-            path = inside(root, named.value, manifest.entry, line=named.line, file=book.path(manifest.path))
+            path = inside(
+                root, named.value, manifest.entry, line=named.line, file=findings.path(manifest.path)
+            )
             if path is not None and path.resolve() not in [file.resolve() for file in files]:
                 files.append(path)
         elif isinstance(named.value, dict):
             inner = named.node.fields.get("hooks")
             yield _Source(inner.node if inner else named.node, manifest.path, manifest.entry)
     for file in files:
-        entry = book.open("plugin", file.name, file)
-        node = read_json(file, entry, book)
+        entry = findings.open("plugin", file.name, file)
+        node = read_json(file, entry, findings)
         hooks = _events_of(node, entry) if node is not None else None
         if hooks is not None:
             yield _Source(hooks, file, entry)
@@ -69,36 +73,39 @@ def _events_of(node: SourceNode, entry: Entry) -> SourceNode | None:
     return found.node if found is not None else None
 
 
-def _hooks(source: _Source, root: Path, book: Book) -> Iterator[DeclaredHook]:
+def _hooks(source: _Source, root: Path, findings: Findings) -> Iterator[DeclaredHook]:
     if not isinstance(source.node.value, dict):
         source.entry.add(
-            "hooks-shape", '"hooks" maps events to lists', line=source.node.line, file=book.path(source.file)
+            "hooks-shape",
+            '"hooks" maps events to lists',
+            line=source.node.line,
+            file=findings.path(source.file),
         )
         return
     for event, field in source.node.fields.items():
-        entry = book.open("hook", event, source.file, field.line)
+        entry = findings.open("hook", event, source.file, field.line)
         if event not in EVENTS:
             entry.add("hook-event", f"{event!r} is no event of Claude Code{nearest(event, EVENTS)}")
         elif not isinstance(field.node.value, list):
             entry.add("hooks-shape", f"{event} has a list of matchers")
         else:
-            book.entries.remove(entry)  # each hook has one of its own
+            findings.entries.remove(entry)  # each hook has one of its own
             for item in field.node.items:
-                yield from _of_matcher(event, item, source, root, book)
+                yield from _of_matcher(event, item, source, root, findings)
 
 
 def _of_matcher(
-    event: str, node: SourceNode, source: _Source, root: Path, book: Book
+    event: str, node: SourceNode, source: _Source, root: Path, findings: Findings
 ) -> Iterator[DeclaredHook]:
     matcher = node.fields.get("matcher")
     shown = f"{event}:{matcher.node.value}" if matcher and matcher.node.value else event
     hooks = node.fields.get("hooks")
     if hooks is None or not isinstance(hooks.node.value, list):
-        entry = book.open("hook", shown, source.file, node.line)
+        entry = findings.open("hook", shown, source.file, node.line)
         entry.add("hooks-shape", f'this matcher of {event} has no list "hooks"')
         return
     for item in hooks.node.items:
-        entry = book.open("hook", shown, source.file, item.line)
+        entry = findings.open("hook", shown, source.file, item.line)
         pattern = _matcher(event, matcher, entry) if matcher is not None else ""
         if pattern is None or not _is_hook(item, entry):
             continue

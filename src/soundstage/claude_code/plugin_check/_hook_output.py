@@ -18,8 +18,8 @@ from soundstage.claude_code import (
     PluginHook,
     judge,
 )
+from soundstage.claude_code.plugin_check._environment import Ran
 from soundstage.claude_code.plugin_check._known import nearest
-from soundstage.claude_code.plugin_check._stage import Ran
 from soundstage.match import objects_in, preview
 
 _KEYS: Final = frozenset(

@@ -9,9 +9,9 @@ import msgspec
 
 from soundstage.claude_code import hook_argv, hook_limit
 from soundstage.claude_code.plugin_check._declared import Declared, DeclaredHook
+from soundstage.claude_code.plugin_check._environment import FILE, SESSION, PluginEnvironment, Ran
 from soundstage.claude_code.plugin_check._hook_output import Fault, faults
 from soundstage.claude_code.plugin_check._payloads import Scene, payloads
-from soundstage.claude_code.plugin_check._stage import FILE, SESSION, Ran, Stage
 from soundstage.errors import EnvironmentProblem
 
 MORE: Final = "end it sooner, or give it more time in this test: --within SECONDS"
@@ -25,7 +25,7 @@ _NOT_RUN: Final = {
 _PLACE: Final = re.compile(r'(?P<file>/[^\s":]+)(?:", line |: line |:)(?P<line>\d+)')
 
 
-async def run_hooks(plugin: Declared, stage: Stage) -> None:
+async def run_hooks(plugin: Declared, stage: PluginEnvironment) -> None:
     """Run all hooks of a plugin. What is wrong with them is written down."""
     scene = Scene(stage.project, stage.project / FILE, stage.transcript, SESSION)
     for hook in plugin.hooks:
@@ -38,7 +38,7 @@ async def run_hooks(plugin: Declared, stage: Stage) -> None:
             stage.tell_since(mark, hook.entry)
 
 
-async def _run(hook: DeclaredHook, scene: Scene, stage: Stage) -> None:
+async def _run(hook: DeclaredHook, scene: Scene, stage: PluginEnvironment) -> None:
     declared = float(hook.data.get("timeout") or hook_limit(hook.event))
     within = min(declared, stage.within)
     found: dict[Fault, list[str]] = {}
@@ -62,7 +62,7 @@ async def _run(hook: DeclaredHook, scene: Scene, stage: Stage) -> None:
         hook.entry.add(fault.rule, message, file=file, line=line)
 
 
-async def _once(hook: DeclaredHook, data: dict[str, object], stage: Stage, within: float) -> Ran:
+async def _once(hook: DeclaredHook, data: dict[str, object], stage: PluginEnvironment, within: float) -> Ran:
     try:
         return await stage.run(
             _argv(hook, stage),
@@ -74,14 +74,14 @@ async def _once(hook: DeclaredHook, data: dict[str, object], stage: Stage, withi
         return Ran(127, "", error.seen, 0.0)
 
 
-def _argv(hook: DeclaredHook, stage: Stage) -> list[str]:
+def _argv(hook: DeclaredHook, stage: PluginEnvironment) -> list[str]:
     """As the CLI starts it."""
     arguments = hook.data.get("args")
     args = [str(argument) for argument in arguments] if isinstance(arguments, list) else None
     return hook_argv(str(hook.data["command"]), args, stage.variables())
 
 
-def _place(stderr: str, hook: DeclaredHook, stage: Stage) -> tuple[str, int]:
+def _place(stderr: str, hook: DeclaredHook, stage: PluginEnvironment) -> tuple[str, int]:
     """Where in the plugin's scripts a complaint comes from; where the hook is declared, if it does not say."""
     root = stage.plugin.as_posix() + "/"
     named = [found for found in _PLACE.finditer(stderr) if found["file"].startswith(root)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from soundstage.claude_code.plugin_check._book import Book, Entry
+from soundstage.claude_code.plugin_check._findings import Entry, Findings
 from soundstage.claude_code.plugin_check._known import MANIFEST_KEYS, nearest
 from soundstage.claude_code.plugin_check._paths import inside
 from soundstage.claude_code.plugin_check._sources import read_json
@@ -84,14 +84,14 @@ _TYPES: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
 }
 
 
-def read_manifest(root: Path, book: Book) -> Manifest | None:
+def read_manifest(root: Path, findings: Findings) -> Manifest | None:
     """The manifest of a plugin; nothing without a name in it. All that is wrong is written down."""
     path = root / MANIFEST
-    entry = book.open("plugin", root.resolve().name, path)
+    entry = findings.open("plugin", root.resolve().name, path)
     if not path.is_file():
         entry.add("file-missing", f"a plugin has a manifest, {MANIFEST}; it is not there")
         return None
-    node = read_json(path, entry, book)
+    node = read_json(path, entry, findings)
     if node is None:
         return None
     if not isinstance(node.value, dict):
@@ -138,7 +138,9 @@ def _types(node: SourceNode, entry: Entry) -> None:
         entry.add("version", f"{version.node.value!r} is no version", line=version.line)
 
 
-def markdown_files(manifest: Manifest, root: Path, kind: str, book: Book) -> Iterator[tuple[Path, str]]:
+def markdown_files(
+    manifest: Manifest, root: Path, kind: str, findings: Findings
+) -> Iterator[tuple[Path, str]]:
     """Markdown files of commands or agents, each with its name without the plugin's.
 
     Those that the manifest names take the place of the standard folder.
@@ -148,7 +150,7 @@ def markdown_files(manifest: Manifest, root: Path, kind: str, book: Book) -> Ite
     if field is None:
         yield from _in_folder(standard)
         return
-    here = book.path(manifest.path)
+    here = findings.path(manifest.path)
     if isinstance(field.node.value, dict):
         yield from _by_name(manifest, field.node, root, here)
     seen: set[Path] = set()
@@ -170,7 +172,7 @@ def markdown_files(manifest: Manifest, root: Path, kind: str, book: Book) -> Ite
     if left:
         manifest.entry.add(
             "folder-ignored",
-            f"{book.path(left[0])} is not loaded: the manifest names other {kind}",
+            f"{findings.path(left[0])} is not loaded: the manifest names other {kind}",
             line=field.line,
         )
 
@@ -196,12 +198,14 @@ def _in_folder(folder: Path) -> Iterator[tuple[Path, str]]:
             yield path, ":".join(path.relative_to(folder).with_suffix("").parts)
 
 
-def skill_files(manifest: Manifest, root: Path, book: Book) -> Iterator[tuple[Path, str]]:
+def skill_files(manifest: Manifest, root: Path, findings: Findings) -> Iterator[tuple[Path, str]]:
     """The SKILL.md files, each with the name of its folder: of the standard folder, and those that are named."""
     folders = [root / "skills"]
     for named in manifest.named("skills"):
         if isinstance(named.value, str):
-            path = inside(root, named.value, manifest.entry, line=named.line, file=book.path(manifest.path))
+            path = inside(
+                root, named.value, manifest.entry, line=named.line, file=findings.path(manifest.path)
+            )
             if path is not None:
                 folders.append(path)
     seen: set[Path] = set()
@@ -212,5 +216,5 @@ def skill_files(manifest: Manifest, root: Path, book: Book) -> Iterator[tuple[Pa
                 yield path, path.parent.name
     for folder in sorted((root / "skills").glob("*/")) if (root / "skills").is_dir() else ():
         if not (folder / "SKILL.md").is_file() and any(folder.iterdir()):
-            entry = book.open("skill", folder.name, folder)
+            entry = findings.open("skill", folder.name, folder)
             entry.add("file-missing", f"the skill {folder.name} has no SKILL.md")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from soundstage.claude_code.plugin_check._book import Book, Entry
+from soundstage.claude_code.plugin_check._findings import Entry, Findings
 from soundstage.claude_code.plugin_check._paths import inside
 from soundstage.claude_code.plugin_check._sources import read_json
 from soundstage.scripts import SourceNode
@@ -22,11 +22,11 @@ class Listed(NamedTuple):
     line: int
 
 
-def read_marketplace(root: Path, book: Book) -> tuple[Listed, ...]:
+def read_marketplace(root: Path, findings: Findings) -> tuple[Listed, ...]:
     """The plugins of a marketplace that are folders in it. All that is wrong is written down."""
     path = root / MARKETPLACE
-    entry = book.open("marketplace", root.resolve().name, path)
-    node = read_json(path, entry, book)
+    entry = findings.open("marketplace", root.resolve().name, path)
+    node = read_json(path, entry, findings)
     if node is None:
         return ()
     if not isinstance(node.value, dict):

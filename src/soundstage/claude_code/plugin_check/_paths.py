@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soundstage.claude_code.plugin_check._book import Entry
+from soundstage.claude_code.plugin_check._findings import Entry
 
 
 def inside(

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.claude_code import find_cli
-from soundstage.claude_code.plugin_check._book import Book
 from soundstage.claude_code.plugin_check._declared import Declared
+from soundstage.claude_code.plugin_check._environment import PluginEnvironment
 from soundstage.claude_code.plugin_check._finding import PluginReport
+from soundstage.claude_code.plugin_check._findings import Findings
 from soundstage.claude_code.plugin_check._hooks import run_hooks
 from soundstage.claude_code.plugin_check._html import report_html
 from soundstage.claude_code.plugin_check._junit import report_junit
 from soundstage.claude_code.plugin_check._servers import run_servers
 from soundstage.claude_code.plugin_check._session import run_in_cli
-from soundstage.claude_code.plugin_check._stage import Stage
 from soundstage.claude_code.plugin_check._static import read_folder
 from soundstage.claude_code.plugin_check._text import report_text
 from soundstage.drivers import AnyIsolation, Isolation
@@ -129,14 +129,14 @@ async def inspect_plugin(
     began = time.perf_counter()
     root = _folder(folder)
     program = find_cli(cli)
-    book = Book(root)
-    plugins = read_folder(root, book)
-    versions = [await _run(plugin, book, isolation, within, program) for plugin in plugins]
+    findings = Findings(root)
+    plugins = read_folder(root, findings)
+    versions = [await _run(plugin, findings, isolation, within, program) for plugin in plugins]
     return PluginReport(
-        name=_title(root, plugins, book),
+        name=_title(root, plugins, findings),
         version=plugins[0].version if len(plugins) == 1 else "",
         folder=str(folder),
-        checks=book.close(),
+        checks=findings.close(),
         cli=next(iter(versions), ""),
         seconds=time.perf_counter() - began,
     )
@@ -153,15 +153,17 @@ def _folder(folder: Path | str) -> Path:
     return root
 
 
-def _title(root: Path, plugins: Sequence[Declared], book: Book) -> str:
+def _title(root: Path, plugins: Sequence[Declared], findings: Findings) -> str:
     if len(plugins) == 1:
         return plugins[0].name
-    return next((entry.name for entry in book.entries if entry.kind == "marketplace"), root.name)
+    return next((entry.name for entry in findings.entries if entry.kind == "marketplace"), root.name)
 
 
-async def _run(plugin: Declared, book: Book, isolation: AnyIsolation, within: float, cli: Path) -> str:
-    async with Stage(plugin.root, book.path(plugin.root), isolation, within) as stage:
+async def _run(
+    plugin: Declared, findings: Findings, isolation: AnyIsolation, within: float, cli: Path
+) -> str:
+    async with PluginEnvironment(plugin.root, findings.path(plugin.root), isolation, within) as stage:
         await stage.run(["true"], stdin="", within=within)  # whether programs can be run at all
         await run_servers(plugin, stage)
         await run_hooks(plugin, stage)
-        return await run_in_cli(plugin, stage, book, cli=cli)
+        return await run_in_cli(plugin, stage, findings, cli=cli)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from soundstage.claude_code.plugin_check._book import Book, Entry
 from soundstage.claude_code.plugin_check._declared import DeclaredServer
+from soundstage.claude_code.plugin_check._findings import Entry, Findings
 from soundstage.claude_code.plugin_check._hook_files import check_script
 from soundstage.claude_code.plugin_check._known import VARIABLES, nearest
 from soundstage.claude_code.plugin_check._manifest import Manifest
@@ -21,11 +21,11 @@ _VARIABLE: Final = re.compile(r"\$\{(?P<name>[A-Za-z_][\w.]*)(?P<default>:-[^}]*
 _ROOT: Final = "${CLAUDE_PLUGIN_ROOT}"
 
 
-def read_servers(manifest: Manifest, root: Path, book: Book) -> tuple[DeclaredServer, ...]:
+def read_servers(manifest: Manifest, root: Path, findings: Findings) -> tuple[DeclaredServer, ...]:
     """The MCP servers of a plugin. What is wrong with them is written down."""
     found: dict[str, DeclaredServer] = {}
-    for node, file, entry in _sources(manifest, root, book):
-        for server in _servers(node, file, entry, root, book):
+    for node, file, entry in _sources(manifest, root, findings):
+        for server in _servers(node, file, entry, root, findings):
             if server.name in found:
                 first = found[server.name].entry
                 server.entry.add("same-name", f"there is a server {server.name} in {first.file} already")
@@ -33,29 +33,35 @@ def read_servers(manifest: Manifest, root: Path, book: Book) -> tuple[DeclaredSe
     return tuple(found.values())
 
 
-def _sources(manifest: Manifest, root: Path, book: Book) -> Iterator[tuple[SourceNode, Path, Entry]]:
+def _sources(manifest: Manifest, root: Path, findings: Findings) -> Iterator[tuple[SourceNode, Path, Entry]]:
     files = [root / ".mcp.json"] if (root / ".mcp.json").is_file() else []
     for named in manifest.named("mcpServers"):
         if isinstance(named.value, str) and not named.value.endswith((".mcpb", ".dxt")):
-            path = inside(root, named.value, manifest.entry, line=named.line, file=book.path(manifest.path))
+            path = inside(
+                root, named.value, manifest.entry, line=named.line, file=findings.path(manifest.path)
+            )
             if path is not None and path.resolve() not in [file.resolve() for file in files]:
                 files.append(path)
         elif isinstance(named.value, dict):
             yield named.node, manifest.path, manifest.entry
     for file in files:
-        entry = book.open("plugin", file.name, file)
-        node = read_json(file, entry, book)
+        entry = findings.open("plugin", file.name, file)
+        node = read_json(file, entry, findings)
         if node is not None:
             wrapped = node.fields.get("mcpServers")
             yield (wrapped.node if wrapped is not None else node), file, entry
 
 
-def _servers(node: SourceNode, file: Path, entry: Entry, root: Path, book: Book) -> Iterator[DeclaredServer]:
+def _servers(
+    node: SourceNode, file: Path, entry: Entry, root: Path, findings: Findings
+) -> Iterator[DeclaredServer]:
     if not isinstance(node.value, dict):
-        entry.add("server-shape", '"mcpServers" maps names to servers', line=node.line, file=book.path(file))
+        entry.add(
+            "server-shape", '"mcpServers" maps names to servers', line=node.line, file=findings.path(file)
+        )
         return
     for name, field in node.fields.items():
-        own = book.open("server", name, file, field.line)
+        own = findings.open("server", name, file, field.line)
         if _is_server(field, own):
             _variables(field.node, own)
             _scripts(field.node, own, root)

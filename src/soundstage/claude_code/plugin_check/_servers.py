@@ -7,10 +7,10 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from soundstage.claude_code.plugin_check._book import Entry
 from soundstage.claude_code.plugin_check._declared import Declared, DeclaredServer
+from soundstage.claude_code.plugin_check._environment import GRACE, PluginEnvironment
+from soundstage.claude_code.plugin_check._findings import Entry
 from soundstage.claude_code.plugin_check._server_files import REMOTE, unset_variables
-from soundstage.claude_code.plugin_check._stage import GRACE, Stage
 from soundstage.errors import AppError, EnvironmentProblem, WaitTimeout
 from soundstage.journal import MessageSent
 from soundstage.match import preview
@@ -20,7 +20,7 @@ _TOOL: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")  # what the Messages API take
 _PLAIN: Final = re.compile(r"[a-zA-Z0-9_.-]+")  # a name that the CLI does not change
 
 
-async def run_servers(plugin: Declared, stage: Stage) -> None:
+async def run_servers(plugin: Declared, stage: PluginEnvironment) -> None:
     """Start all servers of a plugin, one after the other. What is wrong with them is written down."""
     known = stage.variables()
     for server in plugin.servers:
@@ -36,7 +36,7 @@ async def run_servers(plugin: Declared, stage: Stage) -> None:
             stage.tell_since(mark, server.entry)
 
 
-async def _run(plugin: Declared, server: DeclaredServer, stage: Stage, mark: int) -> None:
+async def _run(plugin: Declared, server: DeclaredServer, stage: PluginEnvironment, mark: int) -> None:
     entry = server.entry
     process = McpProcess(
         server.data,
@@ -67,7 +67,7 @@ async def _run(plugin: Declared, server: DeclaredServer, stage: Stage, mark: int
         await process.stop()
 
 
-def _complaint(server: DeclaredServer, stage: Stage, mark: int) -> str:
+def _complaint(server: DeclaredServer, stage: PluginEnvironment, mark: int) -> str:
     """The last line that the server has written to standard error."""
     lines = [
         record.event.text.strip()

@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from soundstage.claude_code import ClaudeCode, ClaudeTurn, Defect, Validation, argument_names
-from soundstage.claude_code.plugin_check._book import Book
 from soundstage.claude_code.plugin_check._declared import Declared, DeclaredText
+from soundstage.claude_code.plugin_check._environment import PluginEnvironment
 from soundstage.claude_code.plugin_check._expansion import ARGUMENTS, first_gap
-from soundstage.claude_code.plugin_check._stage import Stage
+from soundstage.claude_code.plugin_check._findings import Findings
 from soundstage.errors import AppError, WaitTimeout
 from soundstage.match import preview
 from soundstage.messages import Text
@@ -27,7 +27,7 @@ _RUN: Final = re.compile(r"!`[^`\n]+`|```!.*?```", re.DOTALL)
 _OFF: Final = ("false", "no", "0")
 
 
-async def run_in_cli(plugin: Declared, stage: Stage, book: Book, *, cli: Path) -> str:
+async def run_in_cli(plugin: Declared, stage: PluginEnvironment, findings: Findings, *, cli: Path) -> str:
     """Run a plugin in the CLI. What is wrong is written down. Returns the version of the CLI.
 
     Raises:
@@ -50,7 +50,7 @@ async def run_in_cli(plugin: Declared, stage: Stage, book: Book, *, cli: Path) -
     try:
         await claude.start()
         try:
-            return await _look(plugin, claude, stage, book, with_servers=with_servers)
+            return await _look(plugin, claude, stage, findings, with_servers=with_servers)
         finally:
             await claude.stop()
     finally:
@@ -58,17 +58,19 @@ async def run_in_cli(plugin: Declared, stage: Stage, book: Book, *, cli: Path) -
         stage.tell_since(mark, plugin.entry, only_new=True)
 
 
-async def _look(plugin: Declared, claude: ClaudeCode, stage: Stage, book: Book, *, with_servers: bool) -> str:
+async def _look(
+    plugin: Declared, claude: ClaudeCode, stage: PluginEnvironment, findings: Findings, *, with_servers: bool
+) -> str:
     checked = await claude.plugins.validate(stage.plugin)
     for defect in checked.defects:
-        _refused(defect, plugin, stage, book)
+        _refused(defect, plugin, stage, findings)
     turn = await claude.prompt("hello", within=WITHIN)
     loaded = turn.init is not None and any(item.get("name") == plugin.name for item in turn.init.plugins)
     if not loaded:
-        _not_loaded(turn, plugin, stage, book)
+        _not_loaded(turn, plugin, stage, findings)
     else:
         for defect in turn.plugin_defects:
-            _refused(defect, plugin, stage, book)
+            _refused(defect, plugin, stage, findings)
         if checked.ok:
             _hooks(plugin, checked)
         _agents(plugin, turn)
@@ -80,11 +82,11 @@ async def _look(plugin: Declared, claude: ClaudeCode, stage: Stage, book: Book, 
     return turn.init.version if turn.init is not None else ""
 
 
-def _not_loaded(turn: ClaudeTurn, plugin: Declared, stage: Stage, book: Book) -> None:
+def _not_loaded(turn: ClaudeTurn, plugin: Declared, stage: PluginEnvironment, findings: Findings) -> None:
     """Write down that nothing of a plugin is there: what has no finding of its own has not been tested either."""
     said = "; ".join(defect.message for defect in turn.plugin_defects) or "it does not say why"
     plugin.entry.add("not-loaded", stage.untouched(f"Claude Code does not load {plugin.name}: {said}"))
-    for entry in book.entries:
+    for entry in findings.entries:
         inside = PurePosixPath(entry.file).is_relative_to(stage.called(""))
         if entry is not plugin.entry and inside and not entry.broken:
             entry.skipped = f"{plugin.name} is not loaded"
@@ -103,14 +105,14 @@ def _hooks(plugin: Declared, checked: Validation) -> None:
             hook.entry.add("not-listed", f"Claude Code does not run {hook.entry.name}")
 
 
-def _refused(defect: Defect, plugin: Declared, stage: Stage, book: Book) -> None:
+def _refused(defect: Defect, plugin: Declared, stage: PluginEnvironment, findings: Findings) -> None:
     """Write down what the CLI says, unless more is known about that file already."""
     root = stage.plugin.resolve().as_posix() + "/"
     inner = defect.file.removeprefix(root) if defect.file.startswith(root) else ""
     file = stage.called(inner) if inner else plugin.entry.file
-    known = book.has_error(file) if defect.severity == "error" else book.mentions(file)
+    known = findings.has_error(file) if defect.severity == "error" else findings.mentions(file)
     if defect.cause == "same name" or (not inner and defect.severity == "error"):
-        known = any(entry.broken for entry in book.entries)
+        known = any(entry.broken for entry in findings.entries)
     if known or defect.cause == "remark":
         return
     rule = "refused" if defect.severity == "error" else "remark"
@@ -140,7 +142,9 @@ def _skills(plugin: Declared, turn: ClaudeTurn, listed: frozenset[str]) -> None:
             skill.entry.add("not-listed", f"Claude Code does not offer the skill {skill.name}")
 
 
-async def _commands(plugin: Declared, claude: ClaudeCode, stage: Stage, listed: frozenset[str]) -> None:
+async def _commands(
+    plugin: Declared, claude: ClaudeCode, stage: PluginEnvironment, listed: frozenset[str]
+) -> None:
     over = ""
     for command in plugin.commands:
         if over:
@@ -168,7 +172,7 @@ def _shell_line(command: DeclaredText) -> int:
     return command.document.text.count("\n", 0, found.start()) + 1 if found else 1
 
 
-def _compare(command: DeclaredText, turn: ClaudeTurn, stage: Stage) -> None:
+def _compare(command: DeclaredText, turn: ClaudeTurn, stage: PluginEnvironment) -> None:
     if not turn.requests:
         message = f"{command.entry.name} does not reach the model: {preview(turn.text, 300)}"
         command.entry.add("not-expanded", stage.untouched(message))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.claude_code import quoted_front_matter
-from soundstage.claude_code.plugin_check._book import Book, Entry, add_problems
+from soundstage.claude_code.plugin_check._findings import Entry, Findings, add_problems
 from soundstage.scripts import SourceNode, SourceReport, read_source
 
 _FENCE: Final = re.compile(r"\A---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -32,41 +32,41 @@ class Document(NamedTuple):
         return field.line if field is not None else 1
 
 
-def read_text(path: Path, entry: Entry, book: Book) -> str | None:
+def read_text(path: Path, entry: Entry, findings: Findings) -> str | None:
     """The text of a file; nothing if it cannot be read, which is written down."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        entry.add("file-unreadable", f"this is not UTF-8: {error.reason}", file=book.path(path), line=0)
+        entry.add("file-unreadable", f"this is not UTF-8: {error.reason}", file=findings.path(path), line=0)
     except OSError as error:
         reason = error.strerror or str(error)
-        entry.add("file-missing", f"this cannot be read: {reason}", file=book.path(path), line=0)
+        entry.add("file-missing", f"this cannot be read: {reason}", file=findings.path(path), line=0)
     return None
 
 
-def read_json(path: Path, entry: Entry, book: Book) -> SourceNode | None:
+def read_json(path: Path, entry: Entry, findings: Findings) -> SourceNode | None:
     """The data of a JSON file; nothing if it is none, which is written down."""
-    text = read_text(path, entry, book)
+    text = read_text(path, entry, findings)
     if text is None:
         return None
     report = SourceReport(str(path))
     node = read_source(text, report, form="json")
-    add_problems(entry, "json", report.problems, file=book.path(path))
+    add_problems(entry, "json", report.problems, file=findings.path(path))
     return node
 
 
-def read_document(path: Path, entry: Entry, book: Book) -> Document | None:
+def read_document(path: Path, entry: Entry, findings: Findings) -> Document | None:
     """A Markdown file; what is wrong with its front matter is written down."""
-    text = read_text(path, entry, book)
+    text = read_text(path, entry, findings)
     if text is None:
         return None
     found = _FENCE.match(text)
     if found is None:
         open_ended = text.startswith("---")
         said = "the front matter is never closed with ---" if open_ended else "there is no front matter"
-        entry.add("front-matter", said, file=book.path(path), line=1)
+        entry.add("front-matter", said, file=findings.path(path), line=1)
         return Document(path, text, None, text)
-    front = _front_matter(found["yaml"], entry, book.path(path))
+    front = _front_matter(found["yaml"], entry, findings.path(path))
     return Document(path, text, front, text[found.end() :])
 
 

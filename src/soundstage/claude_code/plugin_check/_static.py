@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from soundstage.claude_code.plugin_check._book import Book
 from soundstage.claude_code.plugin_check._declared import Declared
+from soundstage.claude_code.plugin_check._findings import Findings
 from soundstage.claude_code.plugin_check._hook_files import read_hooks
 from soundstage.claude_code.plugin_check._manifest import MANIFEST, markdown_files, read_manifest, skill_files
 from soundstage.claude_code.plugin_check._marketplace import MARKETPLACE, read_marketplace
@@ -14,14 +14,14 @@ from soundstage.claude_code.plugin_check._server_files import read_servers
 from soundstage.claude_code.plugin_check._texts import read_texts, refuse_same_names
 
 
-def read_plugin(root: Path, book: Book) -> Declared | None:
+def read_plugin(root: Path, findings: Findings) -> Declared | None:
     """What a plugin declares; nothing without a usable manifest. All that is wrong is written down."""
-    manifest = read_manifest(root, book)
+    manifest = read_manifest(root, findings)
     if manifest is None:
         return None
-    commands = read_texts(markdown_files(manifest, root, "commands", book), "command", manifest, book)
-    agents = read_texts(markdown_files(manifest, root, "agents", book), "agent", manifest, book)
-    skills = read_texts(skill_files(manifest, root, book), "skill", manifest, book)
+    commands = read_texts(markdown_files(manifest, root, "commands", findings), "command", manifest, findings)
+    agents = read_texts(markdown_files(manifest, root, "agents", findings), "agent", manifest, findings)
+    skills = read_texts(skill_files(manifest, root, findings), "skill", manifest, findings)
     refuse_same_names(itertools.chain(commands, skills))
     refuse_same_names(agents)
     return Declared(
@@ -32,21 +32,21 @@ def read_plugin(root: Path, book: Book) -> Declared | None:
         commands=commands,
         agents=agents,
         skills=skills,
-        hooks=read_hooks(manifest, root, book),
-        servers=read_servers(manifest, root, book),
+        hooks=read_hooks(manifest, root, findings),
+        servers=read_servers(manifest, root, findings),
     )
 
 
-def read_folder(folder: Path, book: Book) -> tuple[Declared, ...]:
+def read_folder(folder: Path, findings: Findings) -> tuple[Declared, ...]:
     """The plugin in a folder, or those of the marketplace in it, or both."""
     found: list[Declared | None] = []
-    listed = read_marketplace(folder, book) if (folder / MARKETPLACE).is_file() else ()
+    listed = read_marketplace(folder, findings) if (folder / MARKETPLACE).is_file() else ()
     if (folder / MANIFEST).is_file() or not (folder / MARKETPLACE).is_file():
-        found.append(read_plugin(folder, book))
+        found.append(read_plugin(folder, findings))
     for item in listed:
         if item.folder.resolve() == folder.resolve():
             continue
-        plugin = read_plugin(item.folder, book)
+        plugin = read_plugin(item.folder, findings)
         found.append(plugin)
         if plugin is not None and plugin.name != item.name:
             message = f"the list calls the plugin {item.name}, its manifest {plugin.name}"

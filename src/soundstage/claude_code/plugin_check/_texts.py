@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from soundstage.claude_code.plugin_check._book import Book, Entry
 from soundstage.claude_code.plugin_check._declared import DeclaredText
 from soundstage.claude_code.plugin_check._finding import Kind
+from soundstage.claude_code.plugin_check._findings import Entry, Findings
 from soundstage.claude_code.plugin_check._known import FRONT_MATTER, TOOLS, nearest
 from soundstage.claude_code.plugin_check._manifest import Manifest
 from soundstage.claude_code.plugin_check._sources import Document, read_document
@@ -19,18 +19,18 @@ _TOOL: Final = re.compile(r"[A-Za-z_*][\w*.-]*")
 
 
 def read_texts(
-    files: Iterable[tuple[Path, str]], kind: Kind, manifest: Manifest, book: Book
+    files: Iterable[tuple[Path, str]], kind: Kind, manifest: Manifest, findings: Findings
 ) -> tuple[DeclaredText, ...]:
     """The commands, agents or skills of a plugin. What is wrong with them is written down."""
     return tuple(
-        found for path, name in files if (found := _read(path, name, kind, manifest, book)) is not None
+        found for path, name in files if (found := _read(path, name, kind, manifest, findings)) is not None
     )
 
 
-def _read(path: Path, name: str, kind: Kind, manifest: Manifest, book: Book) -> DeclaredText | None:
+def _read(path: Path, name: str, kind: Kind, manifest: Manifest, findings: Findings) -> DeclaredText | None:
     shown = f"/{manifest.name}:{name}" if kind == "command" else f"{manifest.name}:{name}"
-    entry = book.open(kind, shown, path)
-    document = read_document(path, entry, book)
+    entry = findings.open(kind, shown, path)
+    document = read_document(path, entry, findings)
     if document is None:
         return None
     entry.line = 1

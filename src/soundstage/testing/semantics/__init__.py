@@ -15,16 +15,16 @@ from soundstage.testing.semantics._errors import ERROR_TYPES, ErrorHandling, err
 from soundstage.testing.semantics._keywords import KeywordsFound, keywords_in
 from soundstage.testing.semantics._suggestion import Suggestion, suggested
 from soundstage.testing.semantics._transition import Transition, transition
-from soundstage.testing.semantics._workflows import WORKFLOWS, Workflow
+from soundstage.testing.semantics._workflows import WORKFLOWS, StageGraph
 
 __all__ = [
     "ERROR_TYPES",
     "WORKFLOWS",
     "ErrorHandling",
     "KeywordsFound",
+    "StageGraph",
     "Suggestion",
     "Transition",
-    "Workflow",
     "error_handled",
     "keywords_in",
     "suggested",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from soundstage.errors import ScriptError
 from soundstage.testing.semantics._verdict import SemanticResult
-from soundstage.testing.semantics._workflows import WORKFLOWS, Workflow
+from soundstage.testing.semantics._workflows import WORKFLOWS, StageGraph
 
 
 class Transition(SemanticResult, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Transition(SemanticResult, frozen=True, kw_only=True):
 
 
 def transition(
-    from_stage: str, to_stage: str, actual_stage: str, *, workflow: str | Workflow | None = None
+    from_stage: str, to_stage: str, actual_stage: str, *, workflow: str | StageGraph | None = None
 ) -> Transition:
     """Compare the stage that was reached with the one that should be, and the step with the graph.
 
@@ -37,7 +37,7 @@ def transition(
         from_stage: where it was.
         to_stage: where it should be now.
         actual_stage: where it is.
-        workflow: the one that is meant, by name or as your own `Workflow`; any of ours unless given.
+        workflow: the one that is meant, by name or as your own `StageGraph`; any of ours unless given.
 
     Raises:
         ScriptError: for the name of a workflow that does not exist.
@@ -61,17 +61,17 @@ def transition(
     )
 
 
-def _candidates(workflow: str | Workflow | None) -> tuple[Workflow, ...]:
+def _candidates(workflow: str | StageGraph | None) -> tuple[StageGraph, ...]:
     if workflow is None:
         return tuple(WORKFLOWS.values())
-    if isinstance(workflow, Workflow):
+    if isinstance(workflow, StageGraph):
         return (workflow,)
     if workflow not in WORKFLOWS:
         raise ScriptError("unknown workflow", expected="one of " + ", ".join(WORKFLOWS), seen=repr(workflow))
     return (WORKFLOWS[workflow],)
 
 
-def _judged(start: str, end: str, candidates: Sequence[Workflow], allowing: Sequence[str]) -> str:
+def _judged(start: str, end: str, candidates: Sequence[StageGraph], allowing: Sequence[str]) -> str:
     """What the graphs say about a step."""
     if allowing:
         return f"{', '.join(allowing)} allows {start} -> {end}"

@@ -12,7 +12,7 @@ from soundstage.errors import ScriptError
 IDLE: Final = "idle"
 
 
-class Workflow(msgspec.Struct, frozen=True, kw_only=True):
+class StageGraph(msgspec.Struct, frozen=True, kw_only=True):
     """The stages of a plugin's workflow.
 
     Args:
@@ -62,7 +62,7 @@ def _key(stage: str) -> str:
     return stage.strip().casefold()
 
 
-AGENT_LOOP: Final = Workflow(
+AGENT_LOOP: Final = StageGraph(
     name="agent-loop",
     stages={
         "idle": ("exploring",),
@@ -74,7 +74,7 @@ AGENT_LOOP: Final = Workflow(
     commands={"explore": "exploring", "plan": "planning", "code": "coding", "commit": "complete"},
 )
 
-EPTI: Final = Workflow(
+EPTI: Final = StageGraph(
     name="epti",
     stages={
         "idle": ("writing-tests",),
@@ -96,7 +96,7 @@ EPTI: Final = Workflow(
     },
 )
 
-VISUAL_ITERATION: Final = Workflow(
+VISUAL_ITERATION: Final = StageGraph(
     name="visual-iteration",
     stages={
         "idle": ("loading-mock", "capturing"),
@@ -120,7 +120,7 @@ VISUAL_ITERATION: Final = Workflow(
     },
 )
 
-WORKFLOWS: Final[Mapping[str, Workflow]] = {
+WORKFLOWS: Final[Mapping[str, StageGraph]] = {
     workflow.name: workflow for workflow in (AGENT_LOOP, EPTI, VISUAL_ITERATION)
 }
 """The workflows of our own plugins, by name."""

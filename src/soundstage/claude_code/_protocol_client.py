@@ -70,8 +70,8 @@ class _OpenTurn:
         self.done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
 
-class Talk:
-    """A running CLI: prompts, control requests, the end. `ClaudeSession` adds what they are good for."""
+class ProtocolClient:
+    """The client of a running CLI's protocol: prompts, control requests, the end. `ClaudeSession` builds on it."""
 
     def __init__(
         self,

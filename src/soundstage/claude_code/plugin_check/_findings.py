@@ -10,7 +10,7 @@ from soundstage.errors import ScriptProblem
 
 
 class Entry:
-    """One thing that is looked at. Findings are added to it; `Book.close` makes a `Check` of it."""
+    """One thing that is looked at. Findings are added to it; `Findings.close` makes a `Check` of it."""
 
     def __init__(self, kind: Kind, name: str, file: str, line: int) -> None:
         self.kind: Kind = kind
@@ -54,8 +54,8 @@ class Entry:
         )
 
 
-class Book:
-    """All that is looked at in one folder.
+class Findings:
+    """The findings on one plugin folder: an entry for each part that is looked at.
 
     Args:
         folder: what is tested; paths in findings begin there.

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from soundstage.claude_code.plugin_check._book import Entry
+from soundstage.claude_code.plugin_check._findings import Entry
 from soundstage.drivers import AnyIsolation, Command
 from soundstage.errors import EnvironmentProblem, WaitTimeout
 from soundstage.journal import EgressTried, Journal, Noted
@@ -37,7 +37,7 @@ class Ran(NamedTuple):
     seconds: float
 
 
-class Stage:
+class PluginEnvironment:
     """The surroundings of one plugin; also a context manager that makes and removes them.
 
     Args:
