@@ -7,6 +7,7 @@
     |   |-- WrongValueError      a value cannot be used; also a ValueError
     |   |-- UnknownNameError     a rule names an agent, phase, tool or header that there is not; also a ValueError
     |   |-- WrongTypeError       an argument is of another type; also a TypeError
+    |   |-- ToolDefinitionError  a function cannot be a tool; also a ValueError
     |   |-- NoMatchError         no rule answers a request (strict)
     |   |-- ReplayMismatchError  a tape does not fit the request
     |   `-- TapeError            a tape file is missing or broken
@@ -58,6 +59,7 @@ __all__ = [
     "ScriptProblem",
     "SoundstageError",
     "TapeError",
+    "ToolDefinitionError",
     "UnknownNameError",
     "WaitTimeout",
     "WrongTypeError",
@@ -150,6 +152,10 @@ class UnknownNameError(ScriptError, ValueError):
 
 class WrongValueError(ScriptError, ValueError):
     """Raised when a test gives a value that cannot be used. Also a `ValueError`."""
+
+
+class ToolDefinitionError(ScriptError, ValueError):
+    """Raised when a function cannot be a tool, or two tools have one name. Also a `ValueError`."""
 
 
 class WrongTypeError(ScriptError, TypeError):

@@ -337,7 +337,7 @@ def test_a_predicate_that_raises_is_on_record_and_stops_nothing_else(serve, conn
         (lambda s: s.on_tool("a").returns(lambda a: a, delay=1), "a function makes the whole answer"),
         (lambda s: s.on_tool("a").garbles("strangely"), "strangely"),
         (lambda s: s.change_tool("b"), "there is no tool 'b'"),
-        (lambda s: s.function(lambda *args: args), "arguments that have no name"),
+        (lambda s: s.function(lambda *args: args), "parameters that can be given by name"),
         (lambda s: s.garble_calls("strangely"), "strangely"),
         (lambda s: s.hang_calls(times=0), "strikes at least once"),
     ],

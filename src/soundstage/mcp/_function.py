@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,28 +11,28 @@ import msgspec
 from soundstage.errors import ScriptError
 from soundstage.mcp._answer import Json, ToolAnswer, as_answer
 from soundstage.mcp._catalog import McpTool
+from soundstage.tools import describe_function
 
 
 def function_tool(function: Callable[..., Any], *, name: str = "", description: str = "") -> McpTool:
     """The tool that a function is.
 
     Raises:
-        ScriptError: for a function whose arguments cannot be given by name, or have a type without a schema.
+        ToolDefinitionError: for a function whose arguments cannot be given by name, or have a type without a schema.
     """
-    title = name or function.__name__
-    arguments, schema = _arguments(function, title)
+    described = describe_function(function)
 
-    async def answer(given: dict[str, Any]) -> ToolAnswer:
+    async def answer(given: Json) -> ToolAnswer:
         try:
-            taken = msgspec.convert(given, arguments)
+            taken = described.convert(given)
         except msgspec.ValidationError as error:
             return ToolAnswer(error=f"Input validation error: {error}")
-        return await called(function, msgspec.structs.asdict(taken), spread=True)
+        return await called(function, taken, spread=True)
 
     return McpTool(
-        name=title,
-        description=description or inspect.getdoc(function) or "",
-        schema=schema,
+        name=name or described.name,
+        description=description or described.description,
+        schema=described.schema,
         default=answer,
     )
 
@@ -57,30 +56,3 @@ async def called(
     except Exception as error:  # noqa: BLE001  (the client learns of it, as it would from a real server)
         return ToolAnswer(error=f"{type(error).__name__}: {error}")
     return as_answer(found)
-
-
-def _arguments(function: Callable[..., Any], title: str) -> tuple[type[msgspec.Struct], Json]:
-    """A record of the arguments, and its JSON Schema."""
-    hints = typing.get_type_hints(function)
-    fields: list[Any] = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise ScriptError(
-                f"the tool {title!r} takes arguments that have no name",
-                seen=str(parameter),
-                hint="write each argument with its name and type",
-            )
-        kind = hints.get(parameter.name, Any)
-        required = parameter.default is parameter.empty
-        fields.append((parameter.name, kind) if required else (parameter.name, kind, parameter.default))
-    try:
-        record = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-        schema = msgspec.json.schema(record)
-    except TypeError as error:
-        raise ScriptError(
-            f"the tool {title!r} has an argument without a schema", seen=str(error), hint="use types of JSON"
-        ) from None
-    definitions = dict(schema["$defs"])
-    own: Json = definitions.pop("Arguments")
-    own.pop("title", None)
-    return record, {**own, **({"$defs": definitions} if definitions else {})}

@@ -23,7 +23,7 @@ from soundstage.mcp._jsonrpc import (
 from soundstage.mcp._protocol import CALL, LISTS
 from soundstage.mcp._rules import CallFacts, no_answer
 from soundstage.mcp._script import McpScript
-from soundstage.models import argument_problems
+from soundstage.tools import argument_problems
 
 
 class ScriptedBackend:

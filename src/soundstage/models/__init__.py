@@ -1,6 +1,5 @@
 """Models: one seam, and peers behind it that script, replay, break or really ask."""
 
-from soundstage.models._arguments import argument_problems
 from soundstage.models._compare import Difference
 from soundstage.models._conditions import When
 from soundstage.models._faulty import FaultyModel
@@ -39,7 +38,6 @@ __all__ = [
     "TimedChunk",
     "When",
     "Wrapper",
-    "argument_problems",
     "complete",
     "kind_of",
     "load_rules",

@@ -10,9 +10,9 @@ from typing import Final
 
 from soundstage.errors import ScriptError, did_you_mean
 from soundstage.messages import ModelRequest
-from soundstage.models._arguments import argument_problems
 from soundstage.models._built_in import FORMS, is_run_by_provider
 from soundstage.models._reply import CallSpec, Reply
+from soundstage.tools import argument_problems
 
 DELIBERATE: Final = "if it is deliberate, say so in the reply: check_calls=False"
 _MALFORMED = (AttributeError, TypeError, ValueError, RecursionError)

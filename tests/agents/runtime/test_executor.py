@@ -13,13 +13,13 @@ from soundstage.agents.runtime import (
     AgentTask,
     PermissionMode,
     ToolContext,
-    ToolDefinitionError,
     ToolError,
     ToolExecutor,
     ToolRegistry,
     tool,
 )
 from soundstage.clock import SystemClock, run
+from soundstage.errors import ToolDefinitionError
 from soundstage.journal import FileChanged, Journal
 from soundstage.messages import call
 

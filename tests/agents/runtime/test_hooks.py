@@ -14,11 +14,10 @@ from soundstage.agents.runtime import (
     AgentTask,
     ShellHook,
     ShellHooks,
-    ToolDefinitionError,
     tool,
 )
 from soundstage.clock import run
-from soundstage.errors import InvalidStateError
+from soundstage.errors import InvalidStateError, ToolDefinitionError
 from soundstage.journal import HookFired, ToolCalled, ToolReturned
 from soundstage.models import ScriptedModel
 

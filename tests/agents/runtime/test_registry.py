@@ -11,11 +11,11 @@ from soundstage.agents.runtime import (
     AgentDefinitionError,
     AgentRegistry,
     Tool,
-    ToolDefinitionError,
     ToolRegistry,
     UnknownAgentError,
     UnknownToolError,
 )
+from soundstage.errors import ToolDefinitionError
 
 
 def make(name, *permissions):

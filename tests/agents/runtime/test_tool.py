@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soundstage.agents.runtime import Tool, ToolContext, ToolDefinitionError, tool
+from soundstage.agents.runtime import Tool, ToolContext, tool
+from soundstage.errors import ToolDefinitionError
 
 
 class Colour(enum.Enum):

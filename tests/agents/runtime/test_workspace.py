@@ -11,10 +11,10 @@ from soundstage.agents.runtime import (
     AgentDefinition,
     AgentDefinitionError,
     AgentRegistry,
-    ToolDefinitionError,
     ToolRegistry,
     workspace_tools,
 )
+from soundstage.errors import ToolDefinitionError
 from soundstage.journal import FileChanged
 from soundstage.messages import call
 

@@ -12,10 +12,6 @@ class ToolError(Exception):
     """Raised by a tool that cannot do what it was asked. The model reads the message; nothing else happens."""
 
 
-class ToolDefinitionError(ScriptError, ValueError):
-    """Raised when a function cannot be a tool, or two tools have one name. Also a `ValueError`."""
-
-
 class _UnknownNameError(ScriptError, KeyError):
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would quote it

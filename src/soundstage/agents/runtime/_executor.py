@@ -13,17 +13,18 @@ import msgspec
 
 from soundstage.agents.runtime._calling import OutOfTime, Stops, call_within
 from soundstage.agents.runtime._contract import AgentDefinition, AgentTask
-from soundstage.agents.runtime._errors import ToolDefinitionError, ToolError
+from soundstage.agents.runtime._errors import ToolError
 from soundstage.agents.runtime._hooks import ShellHooks
 from soundstage.agents.runtime._permissions import PermissionMode
 from soundstage.agents.runtime._text import as_text, error_text, shorten
 from soundstage.agents.runtime._tool import Tool, ToolContext, ToolRegistry
 from soundstage.clock import Deadline
-from soundstage.errors import did_you_mean
+from soundstage.errors import ToolDefinitionError, did_you_mean
 from soundstage.journal import FileChanged, Journal, ToolCalled, ToolReturned, readable
 from soundstage.match import preview
 from soundstage.messages import ToolCall, ToolResult
-from soundstage.models import argument_problems, working_on
+from soundstage.models import working_on
+from soundstage.tools import argument_problems
 
 TIMEOUT: Final = 120.0  # seconds for one call of a tool without a limit of its own
 

@@ -17,9 +17,8 @@ from typing import Final, Literal
 import msgspec
 
 from soundstage.agents.runtime._calling import OutOfTime, Stops, call_within
-from soundstage.agents.runtime._errors import ToolDefinitionError
 from soundstage.clock import Clock
-from soundstage.errors import EnvironmentProblem
+from soundstage.errors import EnvironmentProblem, ToolDefinitionError
 from soundstage.journal import HookFired, Journal, without_secrets
 from soundstage.lifecycle import Execution, Finished
 from soundstage.messages import ToolCall

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Literal
 
 from soundstage.agents.runtime._contract import AgentDefinition, Permission
-from soundstage.agents.runtime._errors import ToolDefinitionError
 from soundstage.agents.runtime._tool import Tool
+from soundstage.errors import ToolDefinitionError
 from soundstage.messages import ToolCall
 
 Mode = Literal["auto", "suggest", "ask"]

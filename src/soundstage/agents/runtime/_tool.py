@@ -9,11 +9,11 @@ from typing import Any, Final, overload
 import msgspec
 
 from soundstage.agents.runtime._contract import PERMISSIONS, AgentDefinition, AgentTask, Permission
-from soundstage.agents.runtime._derive import derive
-from soundstage.agents.runtime._errors import ToolDefinitionError, UnknownToolError
+from soundstage.agents.runtime._errors import UnknownToolError
 from soundstage.clock import Clock
-from soundstage.errors import did_you_mean
+from soundstage.errors import ToolDefinitionError, did_you_mean
 from soundstage.messages import ToolCall, ToolDefinition
+from soundstage.tools import describe_function
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the OpenAI and Anthropic APIs both accept
 
@@ -150,17 +150,17 @@ def tool(
     needed = frozenset((permissions,) if isinstance(permissions, str) else permissions)
 
     def make(function: Callable[..., Any]) -> Tool:
-        derived = derive(function, ToolContext)
+        described = describe_function(function, ToolContext)
         return Tool(
-            name=name or derived.name,
-            description=description or derived.description,
-            schema=derived.schema,
+            name=name or described.name,
+            description=description or described.description,
+            schema=described.schema,
             permissions=needed,
             call=function,
             timeout=timeout,
             ends=ends,
-            context=derived.context,
-            convert=derived.convert,
+            context=described.context,
+            convert=described.convert,
         )
 
     return make if function is None else make(function)

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from soundstage.agents.runtime._errors import ToolDefinitionError, ToolError
+from soundstage.agents.runtime._errors import ToolError
 from soundstage.agents.runtime._folder import Folder, digest, globbed
 from soundstage.agents.runtime._map import outline
 from soundstage.agents.runtime._tool import Tool, ToolContext, tool
-from soundstage.errors import AppError, EnvironmentProblem
+from soundstage.errors import AppError, EnvironmentProblem, ToolDefinitionError
 from soundstage.journal import without_secrets
 from soundstage.lifecycle import Execution, Finished, git_call
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 
-from soundstage.agents.runtime._errors import ToolDefinitionError
+from soundstage.errors import ToolDefinitionError
 
 _SECTIONS: Final = re.compile(
     r"^(Args|Arguments|Returns|Return|Raises|Yields|Example|Examples|Note|Notes):\s*$", re.MULTILINE
@@ -27,8 +27,8 @@ _NO_VARIADIC: Final = {
 }
 
 
-class Derived(NamedTuple):
-    """What a function says about itself.
+class DescribedFunction(NamedTuple):
+    """A function as a tool: its name, words and arguments.
 
     Args:
         name: its own.
@@ -45,8 +45,12 @@ class Derived(NamedTuple):
     convert: Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-def derive(function: Callable[..., Any], context_type: type) -> Derived:
-    """What the model must know of `function`.
+def describe_function(function: Callable[..., Any], context_type: type | None = None) -> DescribedFunction:
+    """Describe a function as a tool.
+
+    Args:
+        function: it may be asynchronous; its annotations make the schema, its docstring the words.
+        context_type: the type of a keyword-only parameter that is no argument.
 
     Raises:
         ToolDefinitionError: if a parameter cannot be an argument in JSON.
@@ -55,11 +59,13 @@ def derive(function: Callable[..., Any], context_type: type) -> Derived:
     parameters, context = _parameters(name, function, context_type)
     text, words = _docstring(inspect.getdoc(function) or "")
     record = _record(name, parameters)
-    return Derived(name, text, _schema(name, record, parameters, words), context, _converter(record))
+    return DescribedFunction(
+        name, text, _schema(name, record, parameters, words), context, _converter(record)
+    )
 
 
 def _parameters(
-    name: str, function: Callable[..., Any], context_type: type
+    name: str, function: Callable[..., Any], context_type: type | None
 ) -> tuple[dict[str, tuple[Any, Any]], str]:
     """Each parameter with its type and default, and the name of the one for the context."""
     hints = _hints(name, function)
@@ -67,14 +73,14 @@ def _parameters(
     context = ""
     for parameter in inspect.signature(function).parameters.values():
         hint = hints.get(parameter.name, Any)
-        if hint is context_type:
+        if context_type is not None and hint is context_type:
             context = _context_name(name, parameter)
         elif parameter.kind in _NO_VARIADIC:
             raise ToolDefinitionError(
                 f"the function {name!r} cannot be a tool",
                 expected="parameters that can be given by name",
                 seen=f"{_NO_VARIADIC[parameter.kind]}{parameter.name}",
-                hint="name each argument, or make the tool with Tool(schema=...)",
+                hint="name each argument, or declare the tool with a schema of your own",
             )
         else:
             found[parameter.name] = (hint, parameter.default)
@@ -109,7 +115,8 @@ def _record(name: str, parameters: Mapping[str, tuple[Any, Any]]) -> type[msgspe
     optional: list[Any] = [
         (key, hint, msgspec.UNSET) for key, (hint, default) in parameters.items() if default is not empty
     ]
-    return msgspec.defstruct(f"{name}_arguments", [*required, *optional], forbid_unknown_fields=True)
+    title = re.sub(r"\W", "_", name)  # of a lambda too
+    return msgspec.defstruct(f"{title}_arguments", [*required, *optional], forbid_unknown_fields=True)
 
 
 def _schema(
@@ -125,7 +132,7 @@ def _schema(
             f"a parameter of the tool {name!r} cannot be an argument in JSON",
             expected="texts, numbers, booleans, lists, mappings, literals, enums, dataclasses or Structs",
             seen=str(error).partition("\n")[0],
-            hint="change its annotation, or make the tool with Tool(schema=...)",
+            hint="change its annotation, or declare the tool with a schema of your own",
         ) from None
     made = parts.pop(record.__name__)
     found: dict[str, Any] = made["properties"]
