@@ -419,7 +419,7 @@ def test_the_agent_talks_to_the_scripted_model_of_the_harness_and_to_nobody_else
 
     health, turn, told, mounted, plugins, outside, projects = asyncio.run(main())
     assert health["status"] == "ok"
-    assert turn == (0, "Hello from the scripted model.\n", "")
+    assert turn == (0, "Hello from the scripted model.\n", "", False)
     init = next(json.loads(line) for line in told.stdout.splitlines() if '"init"' in line)
     assert {"agent-loop", "epti"} <= {plugin["name"] for plugin in init["plugins"]}
     assert "agent-loop" in mounted.stdout

@@ -4,41 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
 from soundstage.claude_code._binary import INSTALL, TESTED_VERSION
 from soundstage.errors import EnvironmentProblem, WaitTimeout
 from soundstage.journal import Journal
-from soundstage.lifecycle import GRACE, Execution, Room
+from soundstage.lifecycle import GRACE, Execution, Finished, Room
 from soundstage.match import preview
 
 WITHIN: Final = 30.0
 
 
-class Output(NamedTuple):
-    """What a command printed, and how it ended."""
+def as_json(done: Finished) -> Any:
+    """Standard output as JSON.
 
-    code: int
-    stdout: str
-    stderr: str
-
-    def json(self) -> Any:
-        """Standard output as JSON.
-
-        Raises:
-            EnvironmentProblem: if it is not JSON: the CLI is too old for it, or has crashed.
-        """
-        try:
-            return msgspec.json.decode(self.stdout)
-        except msgspec.DecodeError:
-            raise EnvironmentProblem(
-                "the Claude Code CLI does not answer as it should",
-                expected=f"JSON, as version {TESTED_VERSION} prints it",
-                seen=f"exit code {self.code}\n{preview(self.stdout, 400)}\n{preview(self.stderr, 400)}",
-                hint=f"{INSTALL} brings the version that Soundstage was tested with",
-            ) from None
+    Raises:
+        EnvironmentProblem: if it is not JSON: the CLI is too old for it, or has crashed.
+    """
+    try:
+        return msgspec.json.decode(done.stdout)
+    except msgspec.DecodeError:
+        raise EnvironmentProblem(
+            "the Claude Code CLI does not answer as it should",
+            expected=f"JSON, as version {TESTED_VERSION} prints it",
+            seen=f"exit code {done.code}\n{preview(done.stdout, 400)}\n{preview(done.stderr, 400)}",
+            hint=f"{INSTALL} brings the version that Soundstage was tested with",
+        ) from None
 
 
 class Cli:
@@ -70,7 +63,7 @@ class Cli:
         self.environment = dict(environment)
         self.room = room
 
-    async def run(self, arguments: Sequence[str], *, within: float = WITHIN) -> Output:
+    async def run(self, arguments: Sequence[str], *, within: float = WITHIN) -> Finished:
         """Run the CLI with these arguments and wait for its exit."""
         return await run_program(
             [str(self.path), *arguments],
@@ -93,7 +86,7 @@ async def run_program(
     within: float,
     stdin: bytes = b"",
     room: Room | None = None,
-) -> Output:
+) -> Finished:
     """Run a program to its end.
 
     Raises:
@@ -115,4 +108,4 @@ async def run_program(
             f"{' '.join(map(str, argv[1:])) or argv[0]} did not end within {within:g} s",
             seen=f"{done.stdout}{done.stderr}".strip() or "no output",
         )
-    return Output(done.code, done.stdout.removesuffix("\n"), done.stderr.removesuffix("\n"))
+    return done._replace(stdout=done.stdout.removesuffix("\n"), stderr=done.stderr.removesuffix("\n"))

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.claude_code import _plugin_decode as decode
-from soundstage.claude_code._cli import Cli, Output
+from soundstage.claude_code._cli import Cli, as_json
 from soundstage.claude_code._events import PluginManaged
 from soundstage.claude_code._plugin_types import (
     FAILURES,
@@ -31,6 +31,7 @@ from soundstage.claude_code._plugin_types import (
     Validation,
 )
 from soundstage.errors import EnvironmentProblem
+from soundstage.lifecycle import Finished
 from soundstage.match import preview
 
 _HINTS: Final[dict[str, str]] = {
@@ -94,7 +95,7 @@ class Plugins:
 
     async def marketplaces(self) -> tuple[Marketplace, ...]:
         """The marketplaces that the home knows."""
-        return decode.marketplaces((await self._run("marketplace", "list", "--json")).json())
+        return decode.marketplaces(as_json(await self._run("marketplace", "list", "--json")))
 
     async def install(self, plugin: str, *, marketplace: Path | str | None = None) -> Plugin:
         """Install a plugin, and look whether it would load: see `status` and `defects` of what is returned.
@@ -178,7 +179,7 @@ class Plugins:
         Args:
             cwd: the project whose settings count; the workspace unless given.
         """
-        return decode.plugins((await self._run("list", "--json", cwd=cwd)).json())
+        return decode.plugins(as_json(await self._run("list", "--json", cwd=cwd)))
 
     async def status(self, plugin: str) -> Plugin:
         """One installed plugin.
@@ -208,7 +209,7 @@ class Plugins:
     async def _checked(self, folder: Path | str) -> Validation:
         self._needs(Path(_full(folder)))
         output = await self._run("validate", _full(folder), "--json")
-        return decode.validation(output.json())
+        return decode.validation(as_json(output))
 
     async def hooks(self, *folders: Path | str, cwd: Path | None = None) -> tuple[PluginHook, ...]:
         """The hooks that would run: of all plugins that are enabled (in the project `cwd`), and of `folders`."""
@@ -226,7 +227,7 @@ class Plugins:
         self, action: str, plugin: str, *arguments: str, cause: Cause = "refused"
     ) -> dict[str, Any]:
         output = await self._run(*arguments)
-        answer = output.json() if "--json" in arguments else {}
+        answer = as_json(output) if "--json" in arguments else {}
         done = output.code == 0 or bool(answer.get("alreadyInGoalState"))
         message = str(answer.get("message") or output.stderr or output.stdout)
         code = str(answer.get("failureCode", ""))
@@ -236,7 +237,7 @@ class Plugins:
             raise PluginError(named, plugin, preview(message, 600), hint=_HINTS.get(named, ""))
         return dict(answer)
 
-    async def _run(self, *arguments: str, cwd: Path | None = None) -> Output:
+    async def _run(self, *arguments: str, cwd: Path | None = None) -> Finished:
         return await self._cli(cwd).run(["plugin", *arguments])
 
     def _tell(self, action: str, plugin: str, *, ok: bool, message: str, code: str = "") -> None:

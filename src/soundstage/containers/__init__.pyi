@@ -4,7 +4,6 @@ from ._container import Container as Container
 from ._container import Mount as Mount
 from ._engine import engine_problem as engine_problem
 from ._events import HealthChanged as HealthChanged
-from ._exec import Output as Output
 from ._health import Health as Health
 from ._health import HealthCheck as HealthCheck
 from ._level import InContainer as InContainer

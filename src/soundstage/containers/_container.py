@@ -18,13 +18,13 @@ from typing import Any, Final, NamedTuple
 from soundstage.clock import time_limit
 from soundstage.containers._engine import Engine, forgiving, own_labels
 from soundstage.containers._events import HealthChanged
-from soundstage.containers._exec import Output, run_in
+from soundstage.containers._exec import run_in
 from soundstage.containers._health import SECOND, Health, HealthCheck, health_of
 from soundstage.containers._network import Network
 from soundstage.containers._room import bridge_to
 from soundstage.errors import AppError, EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, MessageSent
-from soundstage.lifecycle import GRACE, Daemon, Process
+from soundstage.lifecycle import GRACE, Daemon, Finished, Process
 from soundstage.net import LOOPBACK
 
 WITHIN: Final = 30.0
@@ -308,7 +308,7 @@ class Container(Daemon):
 
     async def run(
         self, *argv: str, within: float = WITHIN, environment: Mapping[str, str] | None = None
-    ) -> Output:
+    ) -> Finished:
         """Run a command in it, beside what it runs.
 
         Raises:

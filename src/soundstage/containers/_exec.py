@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from soundstage.containers._bridge import open_stream, pieces
 from soundstage.containers._engine import Engine
 from soundstage.errors import EnvironmentProblem
+from soundstage.lifecycle import Finished
 
 _TIMES: Final = 1000  # that the engine is asked for the exit code of a command whose output has ended
 
 
-class Output(NamedTuple):
-    """What a command in a container printed, and how it ended."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-def run_in(engine: Engine, container: str, argv: Sequence[str], environment: Mapping[str, str]) -> Output:
+def run_in(engine: Engine, container: str, argv: Sequence[str], environment: Mapping[str, str]) -> Finished:
     """Run a command in a container to its end.
 
     Raises:
@@ -38,7 +31,8 @@ def run_in(engine: Engine, container: str, argv: Sequence[str], environment: Map
     with stream:
         for channel, data in pieces(stream, first):
             said[channel] += data
-    return Output(_exit_code(api, made), *(said[channel].decode("utf-8", "replace") for channel in (1, 2)))
+    output, errors = (said[channel].decode("utf-8", "replace") for channel in (1, 2))
+    return Finished(_exit_code(api, made), output, errors)
 
 
 def _exit_code(api: Any, made: str) -> int:

@@ -16,10 +16,10 @@ from typing import Any, Final, Self, TypeVar
 import pytest
 
 from soundstage.clock import SystemClock
-from soundstage.containers import Compose, Container, Health, Output, engine_problem
+from soundstage.containers import Compose, Container, Health, engine_problem
 from soundstage.errors import AppError, ScriptError
 from soundstage.journal import DaemonChanged, Journal, Redactor
-from soundstage.lifecycle import LoopThread
+from soundstage.lifecycle import Finished, LoopThread
 
 T = TypeVar("T")
 NAMES: Final = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
@@ -145,7 +145,7 @@ class DockerEnvironment:
         *argv: str,
         within: float = COMMAND_WITHIN,
         environment: Mapping[str, str] | None = None,
-    ) -> Output:
+    ) -> Finished:
         """Run a command in a service, beside what it runs: its `code`, `stdout` and `stderr`.
 
         Raises:
