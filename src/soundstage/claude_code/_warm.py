@@ -28,11 +28,11 @@ from soundstage.claude_code import ClaudeCode, bundled_cli
 from soundstage.clock import SystemClock, run
 from soundstage.drivers import isolation_problem
 from soundstage.errors import InvalidStateError, SoundstageError
+from soundstage.host import Composition
 from soundstage.journal import Journal, ModelRequested, Noted
-from soundstage.lifecycle import LoopThread, Supervisor, remove_tree
+from soundstage.lifecycle import LoopThread, remove_tree
 from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models import Script, ScriptedModel, Wrapper
-from soundstage.wire import ModelServer
 from soundstage.worlds import Workspace
 
 if TYPE_CHECKING:
@@ -60,16 +60,16 @@ class WarmProcess:
     """
 
     def __init__(self, isolation: str, options: Mapping[str, Any]) -> None:
-        clock = SystemClock()
-        self.journal = Journal(clock=clock)
+        self.journal = Journal(clock=SystemClock())
         self._nobody = ScriptedModel(Script(name="no test uses this process"))
         self.model = _ModelOfTest(self._nobody)
-        self.workspace = Workspace(self.journal)
-        server = ModelServer(self.model, self.journal, clock=clock)
+        self._parts = Composition(self.journal)
+        server, self.workspace = self._parts.serve(self.model), self._parts.add(Workspace)
         given = {"session_id": str(uuid.uuid4()), "isolation": isolation, **options}
-        self.claude = ClaudeCode(self.journal, server, self.workspace, opens=False, **given)
+        self.claude = self._parts.add(
+            lambda journal: ClaudeCode(journal, server, self.workspace, opens=False, **given)
+        )
         self._session: ClaudeSession | None = None
-        self._daemons = Supervisor((server, self.workspace, self.claude), clock=clock)
         self._end = contextlib.ExitStack()
 
     def open(self) -> None:
@@ -80,8 +80,8 @@ class WarmProcess:
         """
         with contextlib.ExitStack() as stack:
             self.thread = stack.enter_context(LoopThread("soundstage claude code"))
-            self.thread.call(self._daemons.start())
-            stack.callback(lambda: self.thread.call(self._daemons.stop()))
+            self.thread.call(self._parts.start())
+            stack.callback(lambda: self.thread.call(self._parts.stop()))
             self._end = stack.pop_all()
 
     def close(self) -> None:

@@ -13,13 +13,14 @@ from soundstage.host._ending import RunEnding, failures_of, told_beside
 from soundstage.host._frames import errors_of, hide_frames, is_ours
 from soundstage.host._host import Host, watched_runs
 from soundstage.host._llm import ModelSide
-from soundstage.host._parts import Setup, World, make_world, validate_options
+from soundstage.host._parts import Composition, Setup, World
 from soundstage.host._serve import ServeOptions, serve
 from soundstage.host._work import Cut, finish_work, inputs_of
 
 __all__ = [
     "App",
     "AppContext",
+    "Composition",
     "Cut",
     "Host",
     "HostBuilder",
@@ -36,13 +37,11 @@ __all__ = [
     "inputs_of",
     "is_ours",
     "list_rules",
-    "make_world",
     "mistake_of_script",
     "require_clean_end",
     "require_no_egress",
     "require_request",
     "serve",
     "told_beside",
-    "validate_options",
     "watched_runs",
 ]

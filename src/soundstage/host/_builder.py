@@ -21,7 +21,7 @@ from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.guard import real_environment
 from soundstage.host._context import App, AppContext, app_daemon
 from soundstage.host._host import Host, HostSettings
-from soundstage.host._parts import P, World, make_world, validate_options, validate_part
+from soundstage.host._parts import Composition, P, World, validate_options, validate_part
 from soundstage.host._program import make_program
 from soundstage.host._server import ServerOfRun
 from soundstage.journal import Journal, Redactor
@@ -109,12 +109,7 @@ class HostBuilder:
         validate_options(world, args, options)
         self._real = self._real or bool(getattr(world, "real_time", False))
 
-        def make(host: Host) -> Daemon:
-            within = self._settings.wait_within
-            strict = self._script.strict
-            return make_world(world, host.journal, args, options, ids=host.ids, within=within, strict=strict)
-
-        return self.with_daemon(make)
+        return self.with_daemon(lambda host: host.parts.make(world, *args, **options))
 
     def with_program(
         self,
@@ -249,7 +244,8 @@ class HostBuilder:
         journal = Journal(self._path, clock=self._clock(), run=ids.hex(8), redactor=redactor)
         scripted = ScriptedModel(self._script, clock=journal.clock, ids=ids)
         model = JournaledModel(self._wrapped(scripted), journal, identify=scripted.identify)
-        host = Host(self._settings, journal, ids, scripted, model)
+        parts = Composition(journal, ids=ids, within=self._settings.wait_within, strict=self._script.strict)
+        host = Host(self._settings, parts, scripted, model)
         for make in (*self._server_first(), *self._worlds()):
             made = make(host)
             host.daemons.append(validate_part(made, Daemon, "with_daemon", "a function that makes a Daemon"))

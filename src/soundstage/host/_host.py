@@ -15,14 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
-from soundstage.clock import Clock, IdSource
+from soundstage.clock import Clock
 from soundstage.errors import InvalidStateError
 from soundstage.host._checks import require_clean_end, require_request
 from soundstage.host._ending import RunEnding, failures_of
 from soundstage.host._llm import ModelSide
+from soundstage.host._parts import Composition
 from soundstage.host._work import Cut, finish_work, inputs_of
-from soundstage.journal import Journal, RunFinished, RunStarted
-from soundstage.lifecycle import Daemon, ScratchFolder, Supervisor, TaskDaemon
+from soundstage.journal import RunFinished, RunStarted
+from soundstage.lifecycle import Daemon, ScratchFolder, TaskDaemon
 from soundstage.models import Model, ScriptedModel
 from soundstage.net import ClosedSet, Egress
 from soundstage.trace import Trace, build_trace, silences_asserted
@@ -75,18 +76,19 @@ class Host:
     """A run. Made by `HostBuilder.build`; use it with `async with`."""
 
     def __init__(
-        self, settings: HostSettings, journal: Journal, ids: IdSource, scripted: ScriptedModel, model: Model
+        self, settings: HostSettings, parts: Composition, scripted: ScriptedModel, model: Model
     ) -> None:
         self.settings = settings
-        self.journal = journal
-        self.ids = ids
+        self.parts = parts
+        self.journal = journal = parts.journal
+        self.ids = parts.ids
         self.scripted = scripted
         self.model = model
-        self.daemons: list[Daemon] = []
+        self.daemons = parts.daemons
         self.app: TaskDaemon | None = None
         self.has_program = False
         self._begun = len(journal)  # what a file holds already belongs to earlier runs
-        self._supervisor: Supervisor | None = None
+        self._entered = False
         self._data_dir: ScratchFolder | None = None
         self.closed = ClosedSet(journal, egress=settings.egress, hosts=settings.hosts)
         self._silences = silences_asserted()
@@ -158,8 +160,9 @@ class Host:
         )
 
     async def __aenter__(self) -> Self:
-        if self._supervisor is not None:
+        if self._entered:
             raise InvalidStateError("this run is over", hint="build another one")
+        self._entered = True
         settings = self.settings
         for runs in _WATCHED:
             runs.append(self)
@@ -167,15 +170,9 @@ class Host:
             RunStarted(name=settings.name, wall=self.clock.wall().isoformat(), seed=settings.seed),
             source="host",
         )
-        self._supervisor = Supervisor(
-            self.daemons,
-            clock=self.clock,
-            start_within=settings.start_within,
-            stop_within=settings.stop_within,
-        )
         try:
             self.closed.begin()
-            await self._supervisor.start()
+            await self.parts.start(start_within=settings.start_within, stop_within=settings.stop_within)
         except BaseException as error:  # nobody calls `__aexit__` then
             ending = RunEnding(self.clock)
             ending.take(self._close_data_dir)
@@ -205,8 +202,7 @@ class Host:
             cut = await self._settle(failed=error is not None)
 
         await ending.wait(settle)
-        if self._supervisor is not None:
-            await ending.wait(self._supervisor.stop)
+        await ending.wait(self.parts.stop)
         ending.take(self._close_data_dir)
         if error is None and ending.interrupted is None:
             self._check(ending, cut if self.app is not None or self.has_program else None)

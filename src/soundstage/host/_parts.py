@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 
 from soundstage.clock import IdSource
 from soundstage.journal import Journal
-from soundstage.lifecycle import Daemon
+from soundstage.lifecycle import Daemon, Supervisor
 from soundstage.match import preview
-from soundstage.models import Script, ScriptedModel
+from soundstage.models import Model, Script, ScriptedModel
 from soundstage.net import EgressProxy
 from soundstage.wire import ModelServer
 from soundstage.worlds import Workspace
@@ -76,26 +76,86 @@ class Setup(Protocol):
         """Like `add`, for what synchronous tests use too: it is started at once, in a thread of its own."""
 
 
-def make_world(
-    world: Callable[..., D],
-    journal: Journal,
-    args: tuple[Any, ...],
-    options: Mapping[str, Any],
-    *,
-    ids: IdSource,
-    within: float | None,
-    strict: bool | None,
-) -> D:
-    """A world of a run: what it takes of the run, and the caller's options, which win.
+class Composition:
+    """The worlds of one run: made in one place, started in order, stopped in reverse.
 
-    Raises:
-        TypeError: if it is no daemon.
+    The runs of builders, the set-ups of tests, the harness for agents, warm processes and checks of plugins are all
+    composed here.
+
+    Args:
+        journal: the journal of the run.
+        ids: where its ids come from.
+        within: seconds that waits take, unless they are told otherwise; each world's own default, if not given.
+        strict: whether what no rule answers fails; each world's own default, if not given.
+
+    Example:
+        ::
+
+            parts = Composition(journal)
+            relay = parts.add(NostrRelay)
+            async with parts:
+                ...
     """
-    takes = inspect.signature(world).parameters
-    of_run = {"ids": ids, "within": within, "strict": strict}
-    own = {name: value for name, value in of_run.items() if name in takes and value is not None}
-    made = world(journal, *args, **{**own, **options})
-    return validate_part(made, Daemon, "add", "the class of a world, or a function that makes one")
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        ids: IdSource | None = None,
+        within: float | None = None,
+        strict: bool | None = None,
+    ) -> None:
+        self.journal = journal
+        self.ids = ids or IdSource(0)
+        self.within = within
+        self.strict = strict
+        self.daemons: list[Daemon] = []
+        self._supervisor: Supervisor | None = None
+
+    def make(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+        """A world of this run, which the caller starts and stops.
+
+        Raises:
+            TypeError: if it does not take one of the options, or is no daemon.
+        """
+        validate_options(world, args, options)
+        takes = inspect.signature(world).parameters
+        of_run = {"ids": self.ids, "within": self.within, "strict": self.strict}
+        own = {name: value for name, value in of_run.items() if name in takes and value is not None}
+        made: Callable[..., D] = world
+        daemon = made(self.journal, *args, **{**own, **options})
+        return validate_part(daemon, Daemon, "add", "the class of a world, or a function that makes one")
+
+    def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+        """A world of this run; it starts after those that were added before. Raises what `make` raises."""
+        made = self.make(world, *args, **options)
+        self.daemons.append(made)
+        return made
+
+    def serve(self, model: Model) -> ModelServer:
+        """Add a model on a port of its own."""
+        return self.add(lambda journal: ModelServer(model, journal, ids=self.ids, clock=journal.clock))
+
+    async def start(self, **limits: float) -> None:
+        """Start all. If one fails, those before it are stopped, and the failure is raised.
+
+        Args:
+            **limits: `start_within` and `stop_within`, in seconds.
+        """
+        self._supervisor = Supervisor(self.daemons, clock=self.journal.clock, **limits)
+        await self._supervisor.start()
+
+    async def stop(self) -> None:
+        """Stop all that were started; raise what went wrong. Harmless when repeated."""
+        if self._supervisor is not None:
+            await self._supervisor.stop()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
 
 
 def validate_options(world: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> None:

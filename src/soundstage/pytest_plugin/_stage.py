@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
@@ -23,6 +23,7 @@ from soundstage.guard import real_environment
 from soundstage.host import (
     App,
     AppContext,
+    Composition,
     Cut,
     Host,
     HostBuilder,
@@ -32,11 +33,9 @@ from soundstage.host import (
     failures_of,
     finish_work,
     inputs_of,
-    make_world,
     require_clean_end,
     require_no_egress,
     require_request,
-    validate_options,
 )
 from soundstage.journal import Journal, Redactor, RunStarted
 from soundstage.lifecycle import Daemon, LoopThread, ScratchFolder, Supervisor, TaskDaemon, handle_termination
@@ -83,6 +82,7 @@ class RunSetup:
         self.journal.append(
             RunStarted(name=name, wall=clock.wall().isoformat(), seed=options.seed), source="pytest"
         )
+        self.parts = Composition(self.journal, ids=ids, strict=options.strict)
         self.scripted = ScriptedModel(self.script, clock=clock, ids=ids, shared=True)
         self.closed = ClosedSet(self.journal, egress=options.egress, hosts=options.hosts)
         self._server: ModelServer | None = None
@@ -169,21 +169,16 @@ class RunSetup:
 
     def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
         """A world of this test; it starts when the body begins, and programs are pointed at it."""
-        made = self._made(world, args, options)
+        made = self.parts.make(world, *args, **options)
         self._waiting.append(made)
         return made
 
     def add_server(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
         """Like `add`, for what synchronous tests use too: it is started at once, in the servers' thread."""
-        made = self._made(world, args, options)
+        made = self.parts.make(world, *args, **options)
         self._start_in_thread(made)
         self._servers.append(made)
         return made
-
-    def _made(self, world: Callable[..., D], args: tuple[Any, ...], options: Mapping[str, Any]) -> D:
-        validate_options(world, args, options)
-        strict = self.script.strict
-        return make_world(world, self.journal, args, options, ids=self.ids, within=None, strict=strict)
 
     def workspace(self) -> Workspace:
         """The project folder of this test."""

@@ -26,11 +26,11 @@ from soundstage.claude_code.projects import reset_projects
 from soundstage.clock import IdSource, SystemClock
 from soundstage.drivers import AnyIsolation, Isolation, as_isolation
 from soundstage.errors import EnvironmentProblem, ScriptError
+from soundstage.host import Composition
 from soundstage.journal import Journal, Noted
 from soundstage.lifecycle import remove_tree
 from soundstage.mcp import McpProcess
 from soundstage.mcp_server import Places, ToolUnavailable, root_folder
-from soundstage.wire import ModelServer
 from soundstage.worlds import Workspace
 
 POLITE: Final = 0.5  # seconds for sessions to end by themselves; clients over stdio wait four for everything
@@ -231,17 +231,13 @@ class Harness:
             raise ToolUnavailable(
                 error.summary, expected=error.expected, seen=error.seen, hint=error.hint
             ) from None
-        async with AsyncExitStack() as stack:
-            server = ModelServer(self.models, self.journal)
-            desk = Workspace(self.journal, name="desk")
-            claude = ClaudeCode(
-                self.journal, server, desk, cli=cli, ids=self.ids, opens=False, isolation=self.isolation
-            )
-            for daemon in (server, desk, claude):
-                await daemon.start()
-                stack.push_async_callback(daemon.stop)
-            self._desk = desk
-            self._system = stack.pop_all()
+        parts = Composition(self.journal, ids=self.ids)
+        server, desk = parts.serve(self.models), parts.add(Workspace, name="desk")
+        options: dict[str, Any] = {"cli": cli, "ids": self.ids, "isolation": self.isolation, "opens": False}
+        claude = parts.add(lambda journal: ClaudeCode(journal, server, desk, **options))
+        await parts.start()
+        self._system.push_async_callback(parts.stop)
+        self._desk = desk
         return claude
 
     async def declared_servers(self, *folders: Path) -> list[Declared]:

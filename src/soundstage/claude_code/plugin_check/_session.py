@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 from soundstage.claude_code import ClaudeCode, ClaudeTurn, Defect, Validation, argument_names
 from soundstage.claude_code.plugin_check._declared import Declared, DeclaredText
@@ -17,10 +17,10 @@ from soundstage.claude_code.plugin_check._environment import PluginEnvironment
 from soundstage.claude_code.plugin_check._expansion import ARGUMENTS, first_gap
 from soundstage.claude_code.plugin_check._findings import Findings
 from soundstage.errors import AppError, WaitTimeout
+from soundstage.host import Composition
 from soundstage.match import preview
 from soundstage.messages import Text
 from soundstage.models import Script, ScriptedModel
-from soundstage.wire import ModelServer
 
 WITHIN: Final = 60.0  # seconds for one prompt
 _RUN: Final = re.compile(r"!`[^`\n]+`|```!.*?```", re.DOTALL)
@@ -34,27 +34,21 @@ async def run_in_cli(plugin: Declared, stage: PluginEnvironment, findings: Findi
         EnvironmentProblem: if there is no CLI.
     """
     mark = stage.mark()
-    server = ModelServer(ScriptedModel(Script()), stage.journal)
     with_servers = all(not (item.entry.broken or item.entry.skipped) for item in plugin.servers)
-    claude = ClaudeCode(
-        stage.journal,
-        server,
-        stage.workspace,
-        cli=cli,
-        isolation=stage.isolation,
-        plugin_dirs=[stage.plugin],
-        settings={"disableAllHooks": True},
-        environment={} if with_servers else {"CLAUDE_CODE_SKIP_PLUGIN_MCP_SERVERS": "1"},
-    )
-    await server.start()
+    options: dict[str, Any] = {
+        "cli": cli,
+        "isolation": stage.isolation,
+        "plugin_dirs": [stage.plugin],
+        "settings": {"disableAllHooks": True},
+        "environment": {} if with_servers else {"CLAUDE_CODE_SKIP_PLUGIN_MCP_SERVERS": "1"},
+    }
+    parts = Composition(stage.journal)
+    server = parts.serve(ScriptedModel(Script()))
+    claude = parts.add(lambda journal: ClaudeCode(journal, server, stage.workspace, **options))
     try:
-        await claude.start()
-        try:
+        async with parts:
             return await _look(plugin, claude, stage, findings, with_servers=with_servers)
-        finally:
-            await claude.stop()
     finally:
-        await server.stop()
         stage.tell_since(mark, plugin.entry, only_new=True)
 
 
