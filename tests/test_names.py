@@ -28,6 +28,13 @@ DONE = (  # parts whose class names are unique and whose docstrings are in shape
     "wire",
 )
 WORDS = (
+    "src/soundstage/demo",
+    "src/soundstage/drivers",
+    "src/soundstage/host",
+    "src/soundstage/journal",
+    "src/soundstage/pytest_plugin",
+    "src/soundstage/testing",
+    "src/soundstage/worlds",
     "bench",
     "examples",
     "tools",

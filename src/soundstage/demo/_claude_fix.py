@@ -36,7 +36,7 @@ COMMIT: Final = "git commit -q -a -m 'fix: add adds' && git log -1 --format=%s"
 
 
 def missing() -> str:
-    """What has to be installed before this can run; a CLI that is named and not there is a failure instead."""
+    """The programs to install before this can run; a named CLI that is not there is a failure instead."""
     try:
         find_cli(environment={"PATH": os.environ.get("PATH", os.defpath)})
     except EnvironmentProblem as problem:
@@ -49,7 +49,7 @@ def _bash(command: str, description: str) -> CallSpec:
 
 
 def write_script(script: Script, folder: str) -> None:
-    """What the model says, step by step; `folder` is where the project is."""
+    """The model's script, step by step; `folder` is where the project is."""
     source = f"{folder}/calculator.py"
     edit = {"file_path": source, "old_string": "return a - b", "new_string": "return a + b"}
     script.strict = True

@@ -18,7 +18,7 @@ ANSWER: Final = "A dark theme, and a fix for files that lost their last line."
 
 
 def missing() -> str:
-    """What has to be installed before this can run."""
+    """The packages to install before this can run."""
     found = importlib.util.find_spec("discord") is not None
     return "" if found else "discord.py is not installed: pip install 'soundstage[discord]'"
 

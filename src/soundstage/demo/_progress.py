@@ -1,4 +1,4 @@
-"""What the demo prints while a scenario runs: one line for each thing that a person would want to see."""
+"""Progress of the demo: one line for each event that a person would want to see."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ INDEX: Final = "letter.txt: a letter\nmap.txt: a map\n"
 
 
 def missing() -> str:
-    """What has to be installed before this can run."""
+    """The packages to install before this can run."""
     found = importlib.util.find_spec("openai") is not None
     return "" if found else "the OpenAI SDK is not installed: pip install openai"
 

@@ -15,7 +15,7 @@ from discord import app_commands
 
 
 async def ask(question: str) -> str:
-    """What the model answers."""
+    """Ask the model and return its answer."""
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": question}]}
     headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
     url = f"{os.environ['OPENAI_BASE_URL']}/chat/completions"

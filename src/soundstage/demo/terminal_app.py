@@ -36,7 +36,7 @@ HELP = "up down move   space chooses   enter writes   q quits"
 
 
 class Picker:
-    """What is chosen, and what has been written; `draw` puts it on the screen."""
+    """The choice and the text so far; `draw` puts them on the screen."""
 
     def __init__(self) -> None:
         self.at = 0

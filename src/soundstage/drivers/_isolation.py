@@ -183,7 +183,7 @@ def as_isolation(isolation: AnyIsolation) -> Isolation | Level:
 
 @functools.cache
 def isolation_problem(isolation: AnyIsolation) -> EnvironmentProblem | None:
-    """What keeps this machine from keeping programs apart like that; `None` if nothing does.
+    """The reason why this machine cannot isolate programs at this level; `None` if it can.
 
     For tests that are to be skipped where they cannot run.
 
@@ -309,7 +309,7 @@ class Sandbox:
 
     @property
     def room(self) -> Room | None:
-        """What else keeps the program apart; `None` for nothing else."""
+        """The isolation beyond folders and variables; `None` if there is none."""
         return self._room
 
     def needs(self, *paths: Path) -> None:
@@ -317,7 +317,7 @@ class Sandbox:
         self._reads += [path.absolute() for path in paths]
 
     def unseen(self) -> Callable[[], tuple[Path, ...]]:
-        """What tells, later, which of the files that are needed then a program that starts now does not see.
+        """Return a function that lists files asked for from now on which a program started now cannot see.
 
         Only containers and sandboxes see less than all: nothing can be added to one that runs.
         """

@@ -51,7 +51,7 @@ _HINTS: Final = {
 
 
 class Made(NamedTuple):
-    """What came from the program that makes namespaces."""
+    """The answer of the program that makes namespaces."""
 
     answer: dict[str, Any]
     descriptors: list[int]
@@ -137,7 +137,7 @@ def name_files() -> dict[str, str]:
 
 
 class Inside:
-    """What we have in a network: the servers of the run, and the end of the way out.
+    """Our side of a network namespace: the servers of the run, and the end of the way out.
 
     Args:
         journal: where tries go; the servers that share it are reached inside.

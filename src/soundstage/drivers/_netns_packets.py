@@ -1,4 +1,4 @@
-"""What programs in a network namespace send to the outside, and what they are answered. Pure.
+"""Packets that programs in a network namespace send to the outside, and the answers to them. Pure.
 
 Everything that does not stay on loopback arrives as an IP packet (version 4: RFC 791, version 6: RFC 8200). Of
 each we want to know where it was to go, and each is refused in the way that its program notices at once, instead
@@ -65,7 +65,7 @@ def _known(packet: Packet) -> Packet | None:
 
 
 def attempt_of(packet: Packet) -> Attempt | None:
-    """What a packet tries to reach; `None` if it tries nothing, or goes on with what has been tried."""
+    """The attempt of a packet; `None` if it tries nothing, or continues an earlier attempt."""
     payload, host = packet.payload, str(ipaddress.ip_address(packet.target))
     source, port = struct.unpack_from("!HH", payload)
     if packet.protocol == TCP:

@@ -121,5 +121,5 @@ class Program(Daemon):
         """Do what has to be done when nothing of it is left."""
 
     def _seen(self) -> str:
-        """What there is to show of it."""
+        """The exit of the program in words, for messages."""
         return self._running().describe_exit()

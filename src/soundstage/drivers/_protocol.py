@@ -1,4 +1,4 @@
-"""What a driver is: it starts a real agent, sends prompts, streams its events into the journal, stops it.
+"""Drivers: start a real agent, send prompts, stream its events into the journal, stop it.
 
 A driver is a daemon. What it drives is a session: one conversation of the agent, prompt by prompt.
 """
@@ -11,7 +11,7 @@ from soundstage.drivers._isolation import Isolation
 
 
 class Turn(Protocol):
-    """What came of one prompt."""
+    """The result of one prompt."""
 
     @property
     def text(self) -> str:

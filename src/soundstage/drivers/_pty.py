@@ -76,7 +76,7 @@ class Pty:
             fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     async def read(self) -> bytes:
-        """What has come; waits for something. Empty at the end."""
+        """Wait for output and return it. Empty at the end."""
         found = bytearray()
         while not found:
             await self._readable()

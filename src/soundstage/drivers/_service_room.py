@@ -31,7 +31,7 @@ _MOST_DESCRIPTORS: Final = 250  # of one message: unix(7)
 
 
 class _Said(NamedTuple):
-    """What the service has answered: where its programs are looked for, and sockets that listen in there."""
+    """The service's answer: the search path of its programs, and sockets that listen in there."""
 
     path: str
     descriptors: list[int]
@@ -93,7 +93,7 @@ class ServiceRoom:
         self._doors = doors
 
     async def enter(self, launch: Launch) -> Launch:
-        """What stands here for a program in the service."""
+        """The launch that stands here for a program in the service."""
         if launch.terminal:
             raise ScriptError(
                 "a program in a service has no terminal",

@@ -181,7 +181,7 @@ class Terminal(Program):
 
     @property
     def screen(self) -> Screen:
-        """What is shown now."""
+        """The screen now."""
         return self._emulator.screen(held=not self._drawn)
 
     @property
@@ -190,7 +190,7 @@ class Terminal(Program):
         return self._emulator.scrollback
 
     def screenshot(self) -> str:
-        """What is shown now, as text in a frame. `screen.svg()` and `screen.html()` have the colours too."""
+        """The screen now, as text in a frame. `screen.svg()` and `screen.html()` have the colours too."""
         return self.screen.screenshot()
 
     async def snap(self, label: str) -> Screen:

@@ -95,7 +95,7 @@ class TerminalConsole(Console):
 
     @property
     def screen(self) -> Screen:
-        """What is shown now."""
+        """The screen now."""
         return self.terminal.screen
 
     @property

@@ -166,7 +166,7 @@ class HostBuilder:
         return self
 
     def with_redactor(self, redactor: Redactor) -> Self:
-        """What must not reach a file. Unless given, variables of the environment that are named like keys say."""
+        """Keep these secrets out of files. Default: environment variables whose names look like keys."""
         self._redactor = redactor
         return self
 
@@ -261,7 +261,7 @@ class HostBuilder:
         return [] if self._program is None or self._serves else [self._make_server]
 
     def _worlds(self) -> list[Callable[[Host], Daemon]]:
-        """What to make; a program is a console itself, and nobody would read from another one."""
+        """The functions that make daemons; a program is a console itself, and nobody would read from another one."""
         skip = self._program is not None
         return [make for make in self._makers if not (skip and make == self._make_console)]
 

@@ -1,4 +1,4 @@
-"""What must hold at the end of every run, whoever made it."""
+"""Requirements at the end of every run: no egress, no unanswered request, no unused rule, no work cut off."""
 
 from __future__ import annotations
 

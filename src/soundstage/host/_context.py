@@ -1,4 +1,4 @@
-"""What a host gives to the app under test, and how it runs it."""
+"""The context of the app under test, and how a host runs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from soundstage.worlds import ConsoleIO
 
 
 class AppContext(msgspec.Struct, frozen=True):
-    """What an app in process gets: its side of everything around it.
+    """The context of an app in process: its side of everything around it.
 
     Attributes:
         model: the model; scripted, and whatever else the test has made of it.

@@ -106,7 +106,7 @@ class Host:
 
     @property
     def trace(self) -> Trace:
-        """What has happened so far in this run."""
+        """The trace of the run so far."""
         return build_trace(self.journal.read(self._begun))
 
     @property

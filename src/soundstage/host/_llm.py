@@ -11,7 +11,7 @@ from soundstage.scripts import Rule
 
 
 class ModelSide:
-    """What the test says the model says, and what the app has asked it.
+    """The test's side of the model: its script, and the requests of the app.
 
     Example:
         ::

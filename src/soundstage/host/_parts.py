@@ -1,4 +1,4 @@
-"""What a builder is given is looked at when the run is made, so that a wrong part is named before anything starts."""
+"""Validation of a builder's parts, so that a wrong one is named before anything starts."""
 
 from __future__ import annotations
 

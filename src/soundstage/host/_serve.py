@@ -20,7 +20,7 @@ ANSWERS: Final = 1_000  # of the Responses format that may be continued
 
 
 class ServeOptions(NamedTuple):
-    """What to serve, and where."""
+    """Options of `serve`."""
 
     script: Path
     host: str = LOOPBACK

@@ -1,4 +1,4 @@
-"""What a secret looks like: names of variables and headers, shapes of keys, and encodings. Pure."""
+"""Signs of secrets: names of variables and headers, shapes of keys, and encodings. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wait or an assertion looks for among events, from what a person writes.
+"""Conditions on events, for waits and assertions, from what a person writes.
 
 | written                                | finds                                                     |
 |----------------------------------------|-----------------------------------------------------------|

@@ -220,7 +220,7 @@ def stage(request: pytest.FixtureRequest) -> Generator[RunSetup, None, None]:
 
 @pytest.fixture
 def script(stage: RunSetup) -> Script:
-    """What the model says: `script.on(user="hello").reply("hi")`. Strict, unless the mark says otherwise."""
+    """The script of the model: `script.on(user="hello").reply("hi")`. Strict, unless the mark says otherwise."""
     return stage.script
 
 

@@ -101,7 +101,7 @@ def test_name(item: pytest.Item) -> str:
 
 
 class SnapshotBook:
-    """What was done with snapshots in this run: one per process, the one with a terminal reports."""
+    """The outcomes of snapshots in this run: one record per process, the one with a terminal reports."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -302,7 +302,7 @@ class RunSetup:
         self.closed.begin()
 
     def check(self) -> None:
-        """What must hold after the body has passed; see `soundstage.host.require_clean_end`."""
+        """Require a clean end after the body has passed; see `soundstage.host.require_clean_end`."""
         self.closed.look()
         self._checked = len(self.journal)
         try:

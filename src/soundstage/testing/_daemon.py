@@ -1,4 +1,4 @@
-"""What every daemon guarantees, whatever it does."""
+"""The guarantees of every daemon."""
 
 from __future__ import annotations
 

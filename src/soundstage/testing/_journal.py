@@ -1,4 +1,4 @@
-"""What every journal guarantees."""
+"""The guarantees of every journal."""
 
 from __future__ import annotations
 

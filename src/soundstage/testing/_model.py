@@ -1,4 +1,4 @@
-"""What every model guarantees, whatever it says."""
+"""The guarantees of every model."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _storable(text: str) -> str:
 
 
 def _read(path: Path, text: str) -> str | None:
-    """What is in the file, without its last line feed; None if there is no file."""
+    """The content of the file, without its last line feed; None if there is no file."""
     try:
         stored = path.read_bytes().decode()
     except FileNotFoundError:

@@ -21,7 +21,7 @@ Replacements = Mapping["str | PathLike[str] | re.Pattern[str]", str]
 
 
 def snapshot_text(shown: Shown, *, replace: Replacements | None = None) -> str:
-    """What a snapshot of `shown` holds.
+    """The text of a snapshot of `shown`.
 
     Args:
         shown: a text, which is taken as it is; a request, a message or messages, which are laid out.

@@ -1,4 +1,4 @@
-"""What every world guarantees: what a daemon does, and that everything it tells is its own."""
+"""The guarantees of every world: those of a daemon, and that its events are its own."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def verify_world(make_world: Callable[[Journal], W], use: Callable[[W], Aw
 
 
 def _own(world: Daemon) -> list[Any]:
-    """What it has told, besides its status."""
+    """The events of a world, besides its status."""
     return [record for record in world.journal.read() if not isinstance(record.event, DaemonChanged)]
 
 

@@ -281,5 +281,5 @@ class Console(Daemon):
 
     @property
     def errors(self) -> ConsoleLines:
-        """What the app writes with `write_error_line`: `lines`, `expect`, `collect` and `drain`, as here."""
+        """The lines of `write_error_line`: `lines`, `expect`, `collect` and `drain`, as here."""
         return self._errors

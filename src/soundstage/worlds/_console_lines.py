@@ -17,7 +17,7 @@ from soundstage.worlds._waiting import ended, finite, first_record, has_ended
 
 
 class ConsoleLines:
-    """What the app writes on one stream of a console.
+    """The lines that the app writes on one stream of a console.
 
     Args:
         journal: where the lines are.

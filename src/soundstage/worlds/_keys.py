@@ -48,7 +48,7 @@ PASTE_START, PASTE_END = "\x1b[200~", "\x1b[201~"
 
 
 def key_bytes(name: str, *, application: bool = False) -> bytes:
-    """What a program reads when a key is pressed.
+    """The bytes that a program reads when a key is pressed.
 
     Args:
         name: `Enter`, `Ctrl-C`, `Alt-x`, `Shift-Tab`, `Ctrl-Right`, or any single character.
@@ -109,7 +109,7 @@ def _letter(key: str, held: frozenset[str]) -> str | None:
 
 
 def _hint(name: str) -> str:
-    """What to press instead: the same key in our words, without what a terminal cannot tell apart, or a like one."""
+    """A key to press instead: the same in our words, without what a terminal cannot tell apart, or a like one."""
     ours = name.replace("+", "-")
     key, held = _parts(ours)
     without = key.upper() if "Shift" in held and len(key) == 1 else key
@@ -121,7 +121,7 @@ def _hint(name: str) -> str:
 
 
 def paste_bytes(text: str, *, bracketed: bool) -> bytes:
-    """What a program reads when a text is pasted: line ends as Enter, and marks around it if it wants them.
+    """The bytes that a program reads when a text is pasted: line ends as Enter, and marks around it if it wants them.
 
     The end mark cannot be within the text: a program would take what follows for typed.
 

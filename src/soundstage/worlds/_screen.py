@@ -1,4 +1,4 @@
-"""What a terminal shows at one moment: a grid of characters with their looks. Frozen and pure."""
+"""Screens: a grid of characters with their looks, at one moment. Frozen and pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from soundstage.worlds._screen_svg import svg
 
 
 class Screen(NamedTuple):
-    """What a terminal shows at one moment. Rows and columns count from 0.
+    """The screen of a terminal at one moment. Rows and columns count from 0.
 
     Args:
         rows: the cells, row by row; all rows have the same length.

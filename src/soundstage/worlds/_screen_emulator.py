@@ -78,13 +78,13 @@ class Emulator:
         return self.pending > 0
 
     def take_answers(self) -> bytes:
-        """What the terminal has answered to the program's questions since the last time; it is input for it."""
+        """The terminal's answers to the program's questions since the last time; they are input for it."""
         answers = "".join(self._answers).encode()
         self._answers.clear()
         return answers
 
     def screen(self, *, held: bool = True) -> Screen:
-        """What is shown now.
+        """The screen now.
 
         Args:
             held: during a synchronised update (mode 2026), show what was there before it began.

@@ -1,4 +1,4 @@
-"""What of a flood need not be drawn, because nothing of it can be seen in the end. Pure, and exact.
+"""Skip the parts of a flood of output that nobody can see in the end. Pure, and exact.
 
 A program that writes 100 MB shows the last screen of it, and leaves as many lines behind as are kept. Text
 before that matters only by where it leaves the cursor: and after the beginning of a row that is known. So

@@ -62,7 +62,7 @@ class Grid(pyte.Screen):
 
     @property
     def default_char(self) -> Any:
-        """What a cell is that has never been written."""
+        """A cell that has never been written."""
         return BLANK
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""What on a screen comes nearest to what was expected, for messages. Pure."""
+"""The part of a screen nearest to an expectation, for messages. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a style looks like in the end: the colours that are drawn. Pure."""
+"""Colours of a style as they are drawn. Pure."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _STRING_ENDS: Final = re.compile(r"[\x07\x18\x1a\x1b]")
 
 
 class Target(Protocol):
-    """What the parser hands the parts to."""
+    """The receiver of the parser's parts."""
 
     def draw(self, text: str) -> None:
         """Text without control characters."""

@@ -1,4 +1,4 @@
-"""What programs mean: sequences to grids, modes and answers. The rules are those of xterm.
+"""The meaning of escape sequences: changes of grids and modes, and answers. The rules are those of xterm.
 
 `_screen_codes` has the tables: which sequence is which method of the grid. A terminal has two grids: a
 full-screen program shows itself on the alternate one, and what was there before is there again when it ends.
@@ -36,7 +36,7 @@ from soundstage.worlds._screen_style import PLAIN, Style, restyled
 
 
 class Saved(NamedTuple):
-    """What `ESC 7` keeps."""
+    """The state that `ESC 7` saves."""
 
     row: int = 0
     column: int = 0
@@ -80,7 +80,7 @@ class Xterm:
         return MODES["?7"] in self.grid.mode and MODES["4"] not in self.grid.mode
 
     def screen(self, *, held: bool = True) -> Screen:
-        """What it shows. During a synchronised update that is what was there before, unless not `held`."""
+        """The shown grid. During a synchronised update it is the one before, unless not `held`."""
         if held and self._held is not None:
             return self._held
         grid = self.grid

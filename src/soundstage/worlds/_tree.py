@@ -92,7 +92,7 @@ def _state(data: bytes) -> FileState:
 
 
 def difference(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
-    """What changed from one moment to a later one, by path."""
+    """The changes from one moment to a later one, by path."""
     return tuple(
         Change(path, _kind(before.get(path), after.get(path)), before.get(path), after.get(path))
         for path in sorted({*before, *after})

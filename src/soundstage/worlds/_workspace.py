@@ -165,7 +165,7 @@ class Workspace(Daemon):
         return take(self.root)
 
     def changes(self, since: Snapshot) -> tuple[Change, ...]:
-        """What is different from an earlier snapshot, by path."""
+        """The differences from an earlier snapshot, by path."""
         return difference(since, self.snapshot())
 
     def record_changes(self, *, cause: int | None = None) -> tuple[Change, ...]:

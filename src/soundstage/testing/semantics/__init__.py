@@ -1,4 +1,4 @@
-"""What an agent's words mean, without a word-for-word comparison: keywords, stages, suggestions, handled errors.
+"""The meaning of an agent's words, without a word-for-word comparison: keywords, stages, suggestions, handled errors.
 
 A real model says the same in other words each time, so these look for concepts. Each returns a frozen result that
 is true when it passed, and says in `details` what it found:

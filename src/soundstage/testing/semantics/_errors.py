@@ -33,7 +33,7 @@ ERROR_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "test_failure": ("test", "assert", "fail", "expected"),
     "timeout": ("timeout", "timed out", "too long", "slow", "time"),
 }
-"""What an answer should mention, at least one of them, by the kind of error; nothing more for `any`."""
+"""Words of which an answer should mention at least one, by the kind of error; none for `any`."""
 
 
 class ErrorHandling(SemanticResult, frozen=True, kw_only=True):

@@ -72,7 +72,7 @@ def _candidates(workflow: str | StageGraph | None) -> tuple[StageGraph, ...]:
 
 
 def _judged(start: str, end: str, candidates: Sequence[StageGraph], allowing: Sequence[str]) -> str:
-    """What the graphs say about a step."""
+    """The verdict of the graphs on a step."""
     if allowing:
         return f"{', '.join(allowing)} allows {start} -> {end}"
     known = {stage for workflow in candidates for stage in workflow.stages}

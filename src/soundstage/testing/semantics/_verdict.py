@@ -1,4 +1,4 @@
-"""What the results have in common."""
+"""The common base of the results."""
 
 from __future__ import annotations
 
