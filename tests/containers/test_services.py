@@ -389,7 +389,12 @@ def shipped() -> Path:
     return ROOT / "containers" / "compose.yaml"
 
 
-def test_the_agent_talks_to_the_scripted_model_of_the_harness_and_to_nobody_else(shipped, tmp_path):
+CONNECT = "import socket; socket.create_connection(('203.0.113.1', 443), timeout=20)"
+
+
+def test_the_agent_talks_to_the_scripted_model_and_has_processes_files_and_a_network_of_its_own(
+    shipped, tmp_path
+):
     for name in ("projects", "artifacts"):
         (tmp_path / name).mkdir()
     environment = {
@@ -399,33 +404,54 @@ def test_the_agent_talks_to_the_scripted_model_of_the_harness_and_to_nobody_else
         "ARTIFACTS_DIR": str(tmp_path / "artifacts"),
     }
 
-    async def main() -> tuple[Any, ...]:
+    async def main() -> None:
         compose = Compose(shipped, Journal(), environment=environment)
         await compose.start()
         try:
-            agent = compose.service("claude-code")
-            health = f"http://127.0.0.1:{compose.service('test-harness').port(3000)}/health"
-            return (
-                json.loads(await asyncio.to_thread(fetch, health)),
-                await agent.run("claude", "-p", "hello"),
-                await agent.run("claude", "-p", "hello", "--output-format", "stream-json", "--verbose"),
-                await compose.service("test-harness").run("ls", "/plugins"),
-                await agent.run("sh", "-c", "touch /plugins/new; ls /plugins"),
-                await agent.run("curl", "--max-time", "5", "http://example.com/"),
-                await agent.run("sh", "-c", "touch /projects/made /sessions/made && ls /sessions"),
-            )
+            agent, harness = compose.service("claude-code"), compose.service("test-harness")
+            health = await asyncio.to_thread(fetch, f"http://127.0.0.1:{harness.port(3000)}/health")
+            assert json.loads(health)["status"] == "ok"
+            await it_talks_to_the_model(agent)
+            await its_processes_are_its_own(agent, harness)
+            await its_files_are_its_own(agent, harness)
+            await its_network_leads_to_the_harness_alone(agent, harness)
         finally:
             await compose.stop()
 
-    health, turn, told, mounted, plugins, outside, projects = asyncio.run(main())
-    assert health["status"] == "ok"
-    assert turn == (0, "Hello from the scripted model.\n", "", False)
-    init = next(json.loads(line) for line in told.stdout.splitlines() if '"init"' in line)
-    assert {"agent-loop", "epti"} <= {plugin["name"] for plugin in init["plugins"]}
-    assert "agent-loop" in mounted.stdout
-    assert "Read-only file system" in plugins.stderr
-    assert "agent-loop" in plugins.stdout
-    assert outside.code != 0
-    assert projects.code == 0
+    asyncio.run(main())
     assert (tmp_path / "projects" / "made").exists()
     assert ours() == []
+
+
+async def it_talks_to_the_model(agent: Container) -> None:
+    assert await agent.run("claude", "-p", "hello") == (0, "Hello from the scripted model.\n", "", False)
+    told = await agent.run("claude", "-p", "hello", "--output-format", "stream-json", "--verbose")
+    init = next(json.loads(line) for line in told.stdout.splitlines() if '"init"' in line)
+    assert {"agent-loop", "epti"} <= {plugin["name"] for plugin in init["plugins"]}
+
+
+async def its_processes_are_its_own(agent: Container, harness: Container) -> None:
+    running = ("sh", "-c", "cat /proc/[0-9]*/comm")
+    assert "soundstage" in (await harness.run(*running)).stdout.split()
+    seen = (await agent.run(*running)).stdout.split()
+    assert "python3" in seen
+    assert "soundstage" not in seen
+
+
+async def its_files_are_its_own(agent: Container, harness: Container) -> None:
+    for service in (agent, harness):
+        assert "agent-loop" in (await service.run("ls", "/plugins")).stdout
+        for place in ("/plugins", "/app/src"):
+            assert "Read-only file system" in (await service.run("touch", f"{place}/new")).stderr
+    assert (await agent.run("touch", "/projects/made", "/sessions/made", "/home/agent/made")).code == 0
+    assert (await harness.run("ls", "/projects/made", "/sessions/made", "/artifacts")).code == 0
+    assert (await harness.run("ls", "/home/agent/made")).code != 0
+    assert (await agent.run("ls", "/artifacts")).code != 0
+
+
+async def its_network_leads_to_the_harness_alone(agent: Container, harness: Container) -> None:
+    """The harness has the way out that the agent does not have; so the machine is not what is in the way."""
+    routes = ("sh", "-c", "grep -c '^[a-z0-9]*[[:space:]]00000000[[:space:]]' /proc/net/route")
+    assert int((await harness.run(*routes)).stdout) > 0
+    assert int((await agent.run(*routes)).stdout) == 0
+    assert "Network is unreachable" in (await agent.run("python3", "-c", CONNECT)).stderr
