@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +25,7 @@ from soundstage.journal import (
     encode_record,
     read_journal,
 )
-from soundstage.messages import Message, ModelRequest, Text, ToolDefinition, user
+from soundstage.messages import Message, ModelRequest, Text, ToolCall, ToolDefinition, ToolResult, user
 
 fixed = settings(deadline=None, derandomize=True, max_examples=150)
 
@@ -243,3 +245,76 @@ def test_a_fault_is_found_however_full_the_stack_is():
         return None
 
     deeper(500)
+
+
+def asked(*parts, **fields):
+    return ModelRequested(
+        request=ModelRequest(model="m", messages=(user("a"), Message(role="tool", parts=parts)), **fields)
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place"),
+    [
+        (
+            asked(ToolResult(call_id="1", text="x", is_error=True)),
+            asked(ToolResult(call_id="1", text="x", is_error=1)),
+            "request.messages[1].parts[0].is_error",
+        ),
+        (
+            asked(Text(text="x"), tools=(ToolDefinition(name="t", schema={"a": 1.0}),)),
+            asked(Text(text="x"), tools=(ToolDefinition(name="t", schema={"a": Decimal(1)}),)),
+            "request.tools[0].schema['a']",
+        ),
+        (
+            asked(Text(text="x"), settings={"n": 1}),
+            asked(Text(text="x"), settings={"n": Decimal(1)}),
+            "request.settings['n']",
+        ),
+    ],
+    ids=["message", "tool", "settings"],
+)
+def test_what_equals_the_request_before_and_is_of_another_type_is_refused(before, after, place):
+    journal = Journal()
+    journal.append(before)
+    with pytest.raises(TypeError, match=re.escape(f"expected: {place}")):
+        journal.append(after)
+    assert len(journal) == 1
+
+
+def test_what_equals_the_request_before_and_is_another_json_is_kept_as_it_is():
+    journal = Journal()
+    for number in (1, True, 1.0):
+        arguments = {"n": number}
+        journal.append(
+            asked(
+                ToolCall(id="1", name="t", arguments=arguments),
+                tools=(ToolDefinition(name="t", schema=arguments),),
+                settings=arguments,
+            )
+        )
+    for record, number in zip(journal.read(), (1, True, 1.0), strict=True):
+        request = decode_record(encode_record(record)).event.request
+        found = [request.messages[1].parts[0].arguments, request.tools[0].schema, request.settings]
+        assert [repr(one) for one in found] == [repr({"n": number})] * 3
+
+
+def test_a_value_that_cannot_be_compared_is_refused_by_its_place():
+    class Vector:
+        def __eq__(self, other):
+            raise ValueError("the truth of an array is ambiguous")
+
+    journal = Journal()
+    journal.append(asked(Text(text="x")))
+    with pytest.raises(TypeError, match=r"request\.messages\[1\]\.parts\[0\]\.text"):
+        journal.append(asked(Text(text=Vector())))
+
+
+def test_what_has_been_put_into_a_default_that_structs_share_is_looked_at():
+    event = ModelRequested(request=ModelRequest(model="m", messages=()))
+    event.request.caller.headers["x"] = 5
+    try:
+        with pytest.raises(TypeError, match=r"request\.caller\.headers\['x'\]"):
+            Journal().append(event)
+    finally:
+        event.request.caller.headers.clear()

@@ -2,10 +2,10 @@
 
 For each class a function is made that says yes to what is certainly fine: every field has exactly the type that it
 is declared with, texts can be written in UTF-8, numbers are finite, and what is declared as anything is JSON. The
-function is one expression over the fields, because a call for each of them would cost as much as the append itself,
-and a field that holds the very object of its default is fine at once. What it does not say yes to is looked at slowly
-(`_faults`): either it can be read back all the same, such as a list where a tuple is declared, or the fault is named
-with its place.
+function is one expression over the fields and those of the structs in them, because a call for each would cost as
+much as the append itself, and a field that holds the very object of its default is fine at once. What it does not say
+yes to is looked at slowly (`_faults`): either it can be read back all the same, such as a list where a tuple is
+declared, or the fault is named with its place.
 """
 
 from __future__ import annotations
@@ -74,79 +74,123 @@ def struct_check(kind: type) -> Check:
         return made
 
 
-def made_check(kind: type, without: tuple[str, ...] = ()) -> Check:
-    """A check of the fields of a struct, but for those in `without`."""
-    names: dict[str, Any] = {"_text": _text, "_json": _json}
-    hints = typing.get_type_hints(kind)
-    parts = []
-    for field in msgspec.structs.fields(kind):
-        if field.name not in without:
-            part = _expression(hints[field.name], f"e.{field.name}", names)
+def made_check(hint: Any, without: frozenset[tuple[type, str]] = frozenset()) -> Check:
+    """A check of values of one type, but for the fields of structs in `without`."""
+    return _Making(without).check(hint)
+
+
+class _Making:
+    """Writes one check: a function of one expression, with what its text names."""
+
+    def __init__(self, without: frozenset[tuple[type, str]]) -> None:
+        self._without = without
+        self._names: dict[str, Any] = {
+            "_text": _text,
+            "_encode": _encode,
+            "_decode": _decode,
+            "_Error": msgspec.MsgspecError,
+        }
+        self._inside: list[type] = []  # structs whose fields are being written
+        self._locals = 0
+
+    def check(self, hint: Any) -> Check:
+        """The function for values of the type `hint`. What it stumbles over is no yes."""
+        is_struct = isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+        expression = self._fields(hint, "e") if is_struct else self._expression(hint, "e")
+        exec(_FUNCTION.format(expression), self._names)  # noqa: S102  (our text, field names)
+        made: Check = self._names["check"]
+        return made
+
+    def _fields(self, kind: type[msgspec.Struct], value: str, default: Any = None) -> str:
+        """Of a frozen struct that is the default itself, only what could be changed in it is looked at."""
+        hints = typing.get_type_hints(kind)
+        self._inside.append(kind)
+        fixed, others = [], []
+        for field in msgspec.structs.fields(kind):
+            if (kind, field.name) in self._without:
+                continue
+            part = self._expression(hints[field.name], f"{value}.{field.name}", field.default)
             if type(field.default) in _SHARED:
-                part = f"(e.{field.name} is {_named(field.default, names)} or {part})"
-            parts.append(part)
-    made: Check = eval(f"lambda e: {' and '.join(parts) or 'True'}", names)  # noqa: S307  (our text, field names)
-    return made
+                fixed.append(f"({value}.{field.name} is {self._named(field.default)} or {part})")
+            else:
+                others.append(part)
+        self._inside.pop()
+        if fixed and isinstance(default, kind) and kind.__struct_config__.frozen:
+            fixed = [f"({value} is {self._named(default)} or {' and '.join(fixed)})"]
+        return " and ".join(fixed + others) or "True"
 
+    def _expression(self, hint: Any, value: str, default: Any = None) -> str:
+        """An expression that is true if `value` certainly has the type `hint`."""
+        simple = _SIMPLE.get(hint) if isinstance(hint, type) or hint is Any else None
+        if simple is not None:
+            return simple.replace("$", value)
+        origin, parts = typing.get_origin(hint), typing.get_args(hint)
+        if origin is Literal:
+            return f"(type(v := {value}) is str and v in {self._named(frozenset(parts))})"
+        if origin in (typing.Union, types.UnionType):
+            return self._union(parts, value)
+        if origin in (tuple, list, dict):
+            return self._container(origin, parts, value)
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            local = self._local()
+            return (
+                f"(type({local} := {value}) is {self._named(hint)} and {self._struct(hint, local, default)})"
+            )
+        return "False"
 
-def _expression(hint: Any, value: str, names: dict[str, Any]) -> str:
-    """An expression that is true if `value` certainly has the type `hint`."""
-    simple = _SIMPLE.get(hint) if isinstance(hint, type) or hint is Any else None
-    if simple is not None:
-        return simple.replace("$", value)
-    origin, parts = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Literal:
-        return f"(type({value}) is str and {value} in {_named(frozenset(parts), names)})"
-    if origin in (typing.Union, types.UnionType):
-        return _expression_of_union(parts, value, names)
-    if origin is tuple and parts[-1:] == (Ellipsis,):
-        return f"(type({value}) is tuple and all(map({_function(parts[0], names)}, {value})))"
-    if origin is tuple and parts:
-        items = [_expression(part, f"{value}[{place}]", names) for place, part in enumerate(parts)]
-        return f"(type({value}) is tuple and len({value}) == {len(parts)} and {' and '.join(items)})"
-    if origin is list:
-        return f"(type({value}) is list and all(map({_function(parts[0], names)}, {value})))"
-    if origin is dict and parts[0] is str:
-        inside = f"all(map(_text, {value})) and all(map({_function(parts[1], names)}, {value}.values()))"
+    def _struct(self, kind: type[msgspec.Struct], value: str, default: Any = None) -> str:
+        """Of a struct within its like, the fields are looked at by a function of their own."""
+        if kind in self._inside:
+            return f"{self._named(struct_check(kind))}({value})"
+        return self._fields(kind, value, default)
+
+    def _union(self, parts: tuple[Any, ...], value: str) -> str:
+        """Of structs, the type of the value says which it has to be; anything else is tried in order."""
+        if not all(isinstance(part, type) and issubclass(part, msgspec.Struct) for part in parts):
+            return f"({' or '.join(self._expression(part, value) for part in parts)})"
+        local, kind = self._local(), self._local()
+        tests = [f"{kind} is {self._named(part)} and {self._struct(part, local)}" for part in parts]
+        tests[0] = tests[0].replace(kind, f"({kind} := type({local} := {value}))", 1)
+        return f"({' or '.join(tests)})"
+
+    def _container(self, kind: type, parts: tuple[Any, ...], value: str) -> str:
+        local = self._local()
+        begin = f"type({local} := {value}) is {kind.__name__}"
+        if kind is tuple and parts[-1:] != (Ellipsis,):
+            items = [self._expression(part, f"{local}[{place}]") for place, part in enumerate(parts)]
+            return f"({begin} and len({local}) == {len(parts)} and {' and '.join(items) or True})"
+        if kind is not dict:
+            return f"({begin} and (not {local} or {self._each(parts[0], local)}))"
+        if parts[0] is not str:
+            return "False"
         if parts[1] is Any:
-            inside = f"_json({value})"
-        return f"(type({value}) is dict and (not {value} or ({inside})))"
-    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        return f"(type({value}) is {_named(hint, names)} and {_named(struct_check(hint), names)}({value}))"
-    return "False"
+            return f"({begin} and (not {local} or _decode(_encode({local})) == {local}))"
+        keys, values = self._each(str, local), self._each(parts[1], f"{local}.values()")
+        return f"({begin} and (not {local} or {keys} and {values}))"
+
+    def _each(self, hint: Any, values: str) -> str:
+        """Whether all values are of a type. Joining is the quickest way to find that all are texts."""
+        if hint is str:
+            return f"(''.join({values}).isascii() or all(map(_text, {values})))"
+        return f"all(map({self._named(made_check(hint))}, {values}))"
+
+    def _local(self) -> str:
+        self._locals += 1
+        return f"v{self._locals}"
+
+    def _named(self, value: Any) -> str:
+        name = f"_{len(self._names)}"
+        self._names[name] = value
+        return name
 
 
-def _expression_of_union(parts: tuple[Any, ...], value: str, names: dict[str, Any]) -> str:
-    """Of structs, the check is found by the type; anything else is tried in order."""
-    if not all(isinstance(part, type) and issubclass(part, msgspec.Struct) for part in parts):
-        return f"({' or '.join(_expression(part, value, names) for part in parts)})"
-    checks = _named(_ByType({part: struct_check(part) for part in parts}), names)
-    return f"{checks}[type(v := {value})](v)"
-
-
-class _ByType(dict[type, Check]):
-    """The checks of the members of a union."""
-
-    def __missing__(self, kind: type) -> Check:
-        return _never
-
-
-def _never(_: Any) -> bool:
-    return False
-
-
-def _function(hint: Any, names: dict[str, Any]) -> str:
-    inner: dict[str, Any] = {"_text": _text, "_json": _json}
-    expression = _expression(hint, "e", inner)
-    return _named(eval(f"lambda e: {expression}", inner), names)  # noqa: S307  (as above)
-
-
-def _named(value: Any, names: dict[str, Any]) -> str:
-    name = f"_{len(names)}"
-    names[name] = value
-    return name
-
-
+_FUNCTION: Final = """
+def check(e):
+    try:
+        return {}
+    except (TypeError, ValueError, OverflowError, RecursionError, _Error):
+        return False
+"""
 _SIMPLE: Final[dict[Any, str]] = {
     str: "(type(v := $) is str and (v.isascii() or _text(v)))",
     int: f"(type(v := $) is int and (-{_SMALL} < v < {_SMALL} or -{_WORD} <= v < {_WORD}))",
@@ -154,7 +198,7 @@ _SIMPLE: Final[dict[Any, str]] = {
     bool: "(type($) is bool)",
     bytes: "(type($) is bytes)",
     types.NoneType: "($ is None)",
-    Any: "_json($)",
+    Any: "_decode(_encode(v := $)) == v",  # a tuple is none, and is looked at slowly
 }
 _SHARED: Final = frozenset(
     {str, int, bool, types.NoneType}
@@ -164,11 +208,3 @@ _SHARED: Final = frozenset(
 def _text(value: Any) -> bool:
     """Whether it is a text that UTF-8 can hold."""
     return type(value) is str and text_fits(value)
-
-
-def _json(value: Any) -> bool:
-    """Whether it comes back from JSON as it was. A tuple does not, and is looked at slowly."""
-    try:
-        return bool(_decode(_encode(value)) == value)
-    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
-        return False

@@ -78,17 +78,18 @@ def difference(base: ModelRequest, request: ModelRequest) -> tuple[dict[str, Any
     left: dict[str, Any] = {}
     segments = list(_segments(base.messages, request.messages))
     if any(count for _, count, _ in segments):
-        same["messages"] = tuple((start, count, len(own)) for start, count, own in segments)
-        left["messages"] = tuple(message for _, _, own in segments for message in own)
+        same["messages"] = tuple([(start, count, len(own)) for start, count, own in segments])
+        left["messages"] = tuple([message for _, _, own in segments for message in own])
     if request.tools and request.tools is base.tools:
         same["tools"], left["tools"] = True, ()
     if request.settings and _encode(request.settings) == _encode(base.settings):
         same["settings"], left["settings"] = True, {}
     before, headers = base.caller.headers, request.caller.headers
-    own = {name: value for name, value in headers.items() if before.get(name) != value}
-    if before and list(before | own) == list(headers):  # none is gone, and their order is the same
-        same["headers"] = True
-        left["caller"] = msgspec.structs.replace(request.caller, headers=own)
+    if before:
+        own = {name: value for name, value in headers.items() if before.get(name) != value}
+        if list(before | own) == list(headers):  # none is gone, and their order is the same
+            same["headers"] = True
+            left["caller"] = msgspec.structs.replace(request.caller, headers=own)
     return same, msgspec.structs.replace(request, **left)
 
 
@@ -117,7 +118,7 @@ def _segments(
 
 def _begins(base: tuple[Message, ...], messages: tuple[Message, ...]) -> bool:
     """Whether `messages` are those of `base` and maybe more: mostly, an agent only adds to its conversation."""
-    return len(base) <= len(messages) and all(map(is_, base, messages))
+    return base is messages or (len(base) <= len(messages) and all(map(is_, base, messages)))
 
 
 def _place(base: tuple[Message, ...], places: dict[int, int], following: int, message: Message) -> int | None:
@@ -177,7 +178,9 @@ class Writer:
     def __init__(self) -> None:
         self._by_message: dict[int, _Written] = {}  # the newest request with it, which also keeps it alive
         self._base: _Written | None = None  # of the line that is offered
-        self._last: _Written | None = None  # the newest one on file
+        self._last: _Written | None = (
+            None  # the newest one on file; `_by_message` has it once another follows
+        )
 
     def line(self, record: Record) -> bytes | None:
         """A line that refers to an earlier one; `None` if this request is to be written whole."""
@@ -206,8 +209,10 @@ class Writer:
         """The request with the most messages of this one; of several, that with the latest."""
         if type(request.messages) is not tuple:
             return None
-        if self._last is not None and _adds_little(self._last.request.messages, request.messages):
-            return self._last
+        if self._last is not None:
+            if _adds_little(self._last.request.messages, request.messages):
+                return self._last  # and all its messages will be those of the new one
+            self._by_message.update(dict.fromkeys(map(id, self._last.request.messages), self._last))
         holders = map(self._by_message.get, map(id, reversed(request.messages)))
         found = Counter(id(holder) for holder in holders if holder is not None)
         if not found:
@@ -232,7 +237,6 @@ class Writer:
         if len(self._by_message) > MOST:
             self._by_message.clear()
         self._last = now
-        self._by_message.update(dict.fromkeys(map(id, request.messages), now))
 
 
 class Reader:
@@ -259,8 +263,8 @@ class Reader:
                 )
             event = msgspec.structs.replace(event, request=restored(base, earlier, event.request))
         with contextlib.suppress(TypeError):  # what can be read need not be what a journal takes today
-            event = self._shared.checked(event)
-        self._found[record.position, checksum(line)] = event.request  # type: ignore[attr-defined]
+            self._shared.refuse_unreadable(event)
+        self._found[record.position, checksum(line)] = event.request
         return msgspec.structs.replace(record, event=event)
 
 

@@ -23,10 +23,11 @@ from soundstage.clock import Clock, Deadline, running_clock
 from soundstage.errors import EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal._checked import check_envelope
 from soundstage.journal._events import Event, Record
+from soundstage.journal._faults import refuse_event
 from soundstage.journal._file import JournalFile
 from soundstage.journal._recent import Recent
 from soundstage.journal._redact import Redactor
-from soundstage.journal._requests import Checks, settled
+from soundstage.journal._requests import Checks
 from soundstage.journal._wanted import Wanted, event_matcher
 from soundstage.journal._words import one_line
 from soundstage.match import Matcher
@@ -127,12 +128,8 @@ class Journal:
             InvalidStateError: if the journal is closed.
             EnvironmentProblem: if the file cannot be written; the event is then not in the journal.
         """
-        try:
-            found = self._checks[type(event)](event)
-        except RecursionError:
-            found = False
-        if found is not True:
-            event = settled(event, found)
+        if not self._checks[type(event)](event):
+            refuse_event(event)
         if at is not None or (cause is not None and type(cause) is not int) or source not in self._sources:
             check_envelope(source, cause, at)
             self._sources.add(source)
@@ -152,7 +149,9 @@ class Journal:
 
     def extend(self, events: Iterable[Event], *, source: str = "", cause: int | None = None) -> None:
         """Add events that happen at one moment, in their order; otherwise like `append`, for each of them."""
-        given = tuple(map(self._checks.checked, events))
+        given = tuple(events)
+        for event in given:
+            self._checks.refuse_unreadable(event)
         check_envelope(source, cause, None)
         with self._lock:
             records = self._records

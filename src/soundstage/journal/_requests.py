@@ -3,14 +3,18 @@
 Mostly, a request brings the messages of the one before and a few more. In process these are the same objects; what
 comes over the wire has been decoded anew. A journal keeps one object for equal messages, so that a conversation takes
 the memory of what is new in it, and looks at each once. Equal means the same JSON: 1 is not True.
+
+Two tuples are compared in one step, in C, which takes what is identical in them for equal without looking; so the
+messages of the request before cost next to nothing. Where something in it could be 1 or True, each pair that is equal
+and not identical is asked for its JSON. The request then gets the tuple that is kept, in place of its own equal one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
-from itertools import compress
-from operator import is_not
+from itertools import zip_longest
+from operator import is_
 from typing import Any, Final
 
 import msgspec
@@ -18,108 +22,135 @@ import msgspec
 from soundstage.journal._checked import check_of, made_check, struct_check
 from soundstage.journal._events import Event, ModelRequested
 from soundstage.journal._faults import refuse_event
-from soundstage.messages import Message, ModelRequest, ToolDefinition
+from soundstage.messages import Message, ModelRequest, Text, Thinking, ToolDefinition
 
-_rest_of_event: Final = made_check(ModelRequested, without=("request",))
-_rest_of_request: Final = made_check(ModelRequest, without=("messages", "tools"))
+_APART: Final = frozenset((ModelRequest, name) for name in ("messages", "tools", "settings"))
+_check_rest: Final = made_check(ModelRequested, without=_APART)
+_check_settings: Final = made_check(dict[str, Any])
 _check_message: Final = struct_check(Message)
 _check_tool: Final = struct_check(ToolDefinition)
 _encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+_keep_in: Final = msgspec.structs.force_setattr
 
 
-class Checks(dict[type, Callable[[Any], "bool | Event"]]):
+class Checks(dict[type, Callable[[Any], bool]]):
     """For each event class, a function that tells whether a journal may keep an event as it is.
 
-    False is no verdict: such an event is looked at slowly. Another event is to be kept instead, an equal one.
+    False is no verdict: such an event is looked at slowly.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: dict[
-            int, Any
-        ] = {}  # what has been looked at, by id; kept, so that no other gets the same id
-        self._kept: dict[bytes, Any] = {}  # by a hash of its JSON
-        self._last: tuple[Any, ...] = ()  # messages of the request before: comparing with them costs least
-        self._instead: dict[
-            int, tuple[Any, Any]
-        ] = {}  # those of them that an equal one stands for, by id, with that
+        self.forget()
         self[ModelRequested] = self._request
 
-    def __missing__(self, kind: type) -> Callable[[Any], bool | Event]:
+    def __missing__(self, kind: type) -> Callable[[Any], bool]:
         self[kind] = check = check_of(kind)
         return check
 
     def forget(self) -> None:
         """Keep nothing alive that the journal itself does not keep any more."""
-        self._known, self._kept, self._last, self._instead = {}, {}, (), {}
+        self._known: dict[int, Any] = {}  # what has been looked at, by id; kept, so that no other gets the id
+        self._kept: dict[bytes, Any] = {}  # by a hash of its JSON
+        self._last: tuple[tuple[Any, ...], bool] = ((), True)  # messages of a request; no number in them
+        self._tools: tuple[Any, ...] = ()  # of a request
+        self._settings: tuple[dict[str, Any], bytes] = (
+            {},
+            b"{}",
+        )  # a copy of those of a request, and its JSON
 
-    def checked(self, event: Event) -> Event:
-        """The event to keep.
+    def refuse_unreadable(self, event: Event) -> None:
+        """Refuse an event that could not be read back.
 
         Raises:
-            TypeError: if it could not be read back, with the field and its value.
+            TypeError: with the field and its value.
         """
-        try:
-            found = self[type(event)](event)
-        except RecursionError:
-            found = False
-        return event if found is True else settled(event, found)
+        if not self[type(event)](event):
+            refuse_event(event)
 
-    def _request(self, event: ModelRequested) -> bool | Event:
-        request = event.request
-        if not (type(request) is ModelRequest and _rest_of_event(event) and _rest_of_request(request)):
+    def _request(self, event: ModelRequested) -> bool:
+        if not _check_rest(event):
             return False
-        messages, tools = self._messages(request.messages), self._tools(request.tools)
+        request = event.request
+        settings = request.settings
+        try:
+            if settings != self._settings[0] or _encode(settings) != self._settings[1]:
+                if not _check_settings(settings):
+                    return False
+                line = _encode(settings)
+                self._settings = _decode(line), line
+            messages = self._messages(request.messages)
+            tools = request.tools if request.tools is self._tools else self._shared_tools(request.tools)
+        except Exception:  # noqa: BLE001  (whatever a value of a class of the app raises when it is compared)
+            return False
         if messages is None or tools is None:
             return False
-        if messages is request.messages and tools is request.tools:
-            return True
-        request = msgspec.structs.replace(request, messages=messages, tools=tools)
-        return ModelRequested(request=request, model_kind=event.model_kind)
+        if messages is not request.messages:
+            _keep_in(request, "messages", messages)
+        if tools is not request.tools:
+            _keep_in(request, "tools", tools)
+        return True
 
-    def _messages(self, values: Any) -> Any:
-        if type(values) is not tuple:
+    def _messages(self, values: Any) -> tuple[Any, ...] | None:
+        """The messages, each the one that is kept of its equals; None if one of them is in doubt."""
+        last, plain = self._last
+        head = values[: len(last)]
+        if head == last and (plain or _alike(head, last)):
+            if len(values) == len(last):
+                return last
+            found = [*last, *map(self._known.get, map(id, values[len(last) :]))]
+        elif type(values) is tuple:
+            found = [self._found(*pair) for pair in zip_longest(values, last[: len(values)])]
+        else:
             return None
-        known, instead = self._known, self._instead
-        others = [*compress(values, map(is_not, values, self._last)), *values[len(self._last) :]]
-        new = [value for value in others if id(value) not in known and id(value) not in instead]
-        if not all(map(_check_message, new)):
-            return None
-        if len(new) == 1 and not instead:
-            known[id(new[0])] = new[0]
-        elif new or instead:
-            values = self._shared(values, new)
-        self._last = values
-        return values
-
-    def _shared(self, values: tuple[Any, ...], new: list[Any]) -> tuple[Any, ...]:
-        """The messages, each the one that is kept of its equals."""
-        found = self._instead | {id(value): (value, self._one(value)) for value in new}
-        pairs = [found.get(id(value), (value, value)) for value in values]
-        self._instead = {id(value): (value, kept) for value, kept in pairs if kept is not value}
-        return tuple([kept for _, kept in pairs])
-
-    def _tools(self, tools: Any) -> Any:
-        if tools == () or id(tools) in self._known:
-            return tools
-        if type(tools) is not tuple or not all(map(_check_tool, tools)):
-            return None
-        return self._one(tools)
-
-    def _one(self, value: Any) -> Any:
-        """The one that is kept of equal values."""
-        kept = self._kept.setdefault(blake2b(_encode(value), digest_size=16).digest(), value)
-        self._known[id(kept)] = kept
+        kept = self._completed(values, found)
+        if kept is not None:
+            self._last = kept, all(map(_is_plain, kept))
         return kept
 
+    def _found(self, value: Any, last: Any) -> Any:
+        """What is kept for a value, as far as it can be told without its JSON."""
+        if value is last or (value == last and _alike((value,), (last,))):
+            return last
+        return self._known.get(id(value))
 
-def settled(event: Event, found: Any) -> Event:
-    """Bring a quick check to its end: the event to keep.
+    def _completed(self, values: tuple[Any, ...], found: list[Any]) -> tuple[Any, ...] | None:
+        new = [value for value, kept in zip(values, found, strict=True) if kept is None]
+        if not all(map(_check_message, new)):
+            return None
+        kept = iter(self._ones(new))
+        return tuple([next(kept) if one is None else one for one in found])
 
-    Raises:
-        TypeError: if it could not be read back.
-    """
-    if isinstance(found, Event):
-        return found
-    refuse_event(event)
-    return event
+    def _shared_tools(self, tools: Any) -> tuple[Any, ...] | None:
+        last = self._tools
+        if tools == last and _alike(tools, last):
+            return last
+        if type(tools) is not tuple or not all(map(_check_tool, tools)):
+            return None
+        [self._tools] = self._ones([tools])
+        return self._tools
+
+    def _ones(self, values: list[Any]) -> list[Any]:
+        """For each, what an earlier request has brought and is equal to it, or itself."""
+        keys = [blake2b(_encode(value), digest_size=16).digest() for value in values]
+        ones = [self._kept.get(key, value) for key, value in zip(keys, values, strict=True)]
+        self._kept.update(zip(keys, ones, strict=True))
+        self._known.update(zip(map(id, ones), ones, strict=True))
+        return ones
+
+
+def _alike(values: tuple[Any, ...], kept: tuple[Any, ...]) -> bool:
+    """Whether equal values have the same JSON."""
+    return all(map(is_, values, kept)) or all(
+        one is other or _is_plain(other) or _encode(one) == _encode(other)
+        for one, other in zip(values, kept, strict=True)
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a message of texts only: what equals it has the same JSON."""
+    return type(value) is Message and all(type(part) in _PLAIN for part in value.parts)
+
+
+_PLAIN: Final = frozenset({Text, Thinking})
