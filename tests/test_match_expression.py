@@ -103,3 +103,18 @@ def test_expressions_that_cannot_be_slow_do_not_load_the_other_engine():
     assert not shape_of("a*").plain
     assert not shape_of("|".join("ab" * 9)).plain  # each alternative can double the time
     assert shape_of("(ab){20}c").size == 41 < LARGEST
+
+
+@pytest.mark.parametrize(
+    ("pattern", "size", "depth"),
+    [
+        ("abc", 3, 0),
+        ("((a)b)(c)", 3, 2),
+        ("(a)(b)(c)", 3, 1),
+        ("(?i)a(?#no group)", 1, 0),
+        ("(a(b(c)))d", 4, 3),
+    ],
+)
+def test_groups_in_groups_are_counted_and_groups_side_by_side_are_not(pattern, size, depth):
+    found = shape_of(pattern)
+    assert (found.size, found.depth) == (size, depth)

@@ -26,6 +26,7 @@ from soundstage.journal import (
     event_types,
     read_journal,
 )
+from soundstage.journal._redact import MOST
 from soundstage.journal._secrets import SHAPES, is_secret
 from soundstage.messages import ModelResponse, Text, ToolCall
 
@@ -363,6 +364,22 @@ def test_many_secrets_are_all_found():
     secrets = [f"secret-number-{number:04}" for number in range(500)]
     text = Redactor(secrets).text(" ".join(secrets))
     assert text == " ".join([REDACTED] * 500)
+
+
+def test_a_secret_that_is_met_again_or_told_later_is_not_forgotten_with_those_met_long_ago():
+    redactor = Redactor()
+    again, told, once = "again-secret-0001", "told-secret-00001", "once-secret-00001"
+    for secret in (again, told, once):
+        redactor.meet(secret)
+    redactor.add(told)
+    redactor.meet(again)
+    for number in range(MOST - 2):
+        redactor.meet(f"other-secret-{number:05}")
+    redactor.meet("the-last-secret-of-all")
+    for number in range(40):  # all that is new has been taken into the big search
+        redactor.add(f"told-at-the-end-{number:05}")
+    assert redactor.text(f"{told} {again} {once}") == f"{REDACTED} {REDACTED} {once}"
+    assert redactor.text("the-last-secret-of-all") == REDACTED
 
 
 def test_secrets_may_be_learnt_in_several_threads_at_once():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from soundstage.messages import Text, Thinking, ToolCall
+from soundstage.messages import Text, TextChunk, Thinking, ToolCall, ToolCallChunk
 from soundstage.models import BlockSpec, CallSpec, Reply, Script, ScriptedModel, When
+from soundstage.models._limits import limited
+from soundstage.models._play import PreparedReply
 
 
 def answer(ask, settings, **reply):
@@ -112,3 +114,15 @@ def test_a_call_is_cut_in_its_arguments(ask, tokens, raw):
 def test_a_call_whose_name_does_not_fit_is_left_out(ask):
     reply = answer(ask, {"max_tokens": 1}, text="abc", tool_calls=(CallSpec(name="long"),))
     assert (reply.parts, reply.finish) == ((Text(text="abc"),), "length")
+
+
+def test_a_stop_sequence_at_the_beginning_of_a_piece_leaves_no_empty_piece():
+    chunks = [TextChunk(index=0, text="ab"), TextChunk(index=0, text="STOP"), TextChunk(index=0, text="cd")]
+    made = PreparedReply(chunks, "stop", 2)
+    assert limited(made, {"stop": "STOP"}).made.chunks == [TextChunk(index=0, text="ab")]
+
+
+def test_the_arguments_of_a_call_count_for_what_comes_after_it():
+    chunks = [ToolCallChunk(index=0, name="ab", arguments="cdef"), TextChunk(index=1, text="ghij")]
+    made = PreparedReply(chunks, "stop", 3)
+    assert limited(made, {"max_tokens": 2}).made.chunks == [chunks[0], TextChunk(index=1, text="gh")]

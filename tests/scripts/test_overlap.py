@@ -28,6 +28,7 @@ ACCIDENTS = [
     ([{"system": "plan", "times": 1}, {"system": "you plane wood"}], "stands first"),
     ([{"tool_result": "ok", "times": 2}, {"tool_result": "token"}], "stands first"),
     ([{"user": "/GO/i"}, {"user": "good bye"}], "stands first"),
+    ([{"user": "/go on/", "times": 1}, {"user": "do go once"}], "stands first"),
     ([{"user": ["stop", "go"], "iteration": 1}, {"user": ["good bye", "farewell"]}], "stands first"),
     ([{"header": {"x-team": "re"}, "times": 1}, {"header": {"X-Team": "green"}}], "stands first"),
     ([{"user": "go", "iteration": [1, 2]}, {"user": "good bye", "iteration": 2}], "stands first"),

@@ -163,3 +163,9 @@ def test_a_hundred_levels_are_allowed_however_many_values_lie_side_by_side(form)
 
 def test_text_that_begins_like_json_and_is_none_is_yaml():
     assert node_of("{a: b}")[0].value == {"a": "b"}
+
+
+def test_a_number_that_is_too_large_to_be_one_is_a_text():
+    digits = "9" * 400 + ".5"
+    node, found = node_of(f"a: {digits}\nb: [-{digits}, 0.5]\n")
+    assert (node.value, found) == ({"a": digits, "b": ["-" + digits, 0.5]}, [])

@@ -161,3 +161,20 @@ def test_schemas_of_other_dialects_are_taken_as_far_as_they_are_known(schema, va
 def test_a_required_argument_that_the_schema_does_not_describe_may_be_anything():
     (problem,) = argument_problems({"type": "object", "required": ["a"]}, {})
     assert problem == "argument 'a' is missing: expected anything"
+
+
+@pytest.mark.parametrize(
+    ("rule", "fits", "breaks"),
+    [
+        ("minimum", 3, 2),
+        ("maximum", 3, 4),
+        ("exclusiveMinimum", 4, 3),
+        ("exclusiveMaximum", 2, 3),
+    ],
+)
+def test_a_bound_is_for_numbers_alone_and_says_whether_it_is_allowed_itself(rule, fits, breaks):
+    schema = {"type": "object", "properties": {"a": {rule: 3}}}
+    assert argument_problems(schema, {"a": fits}) == []
+    assert len(argument_problems(schema, {"a": breaks})) == 1
+    for other in ("a text", True, None, [1]):
+        assert argument_problems(schema, {"a": other}) == []

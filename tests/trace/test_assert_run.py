@@ -151,3 +151,11 @@ def test_every_check_has_an_assertion_with_the_same_arguments(name):
 def test_an_expectation_that_fails_is_an_assertion_for_test_runners(routed):
     with pytest.raises(AssertionError, match=r"print\(trace.format\(\)\) shows the whole trace"):
         assert_model_requests(routed, 99)
+
+
+def test_the_last_line_is_shown_where_no_line_is_nearest(tape):
+    for text in ("first\nsecond", "third\n\n"):
+        tape.add(MessageSent(text=text))
+    finding = check_text(build_trace(tape.records), "/nowhere/")
+    assert finding.seen == "the nearest line: 'third'"
+    assert finding.at == 2

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.journal import MessageReceived, MessageSent
 from soundstage.messages import assistant, tool, user
 from soundstage.trace import assert_feedback_propagated, check_feedback_propagated
+from soundstage.trace._feedback import _texts
 
 TASK = user("Store the passwords, not in plaintext.")
 COMPLAINT = "They are PLAINTEXT, hash them"
@@ -143,3 +146,9 @@ def test_feedback_of_unknown_agents_or_without_a_word_is_an_error(routed, sender
     for empty in ("", " "):
         with pytest.raises(ScriptError, match="keyword is empty"):
             assert_feedback_propagated(routed, "executor", "tester", empty)
+
+
+@pytest.mark.parametrize("words", ['it says "no"', "größer", "first\nsecond", 'größer "x"\n'])
+def test_a_text_in_arguments_is_found_as_it_is_and_as_json_writes_it(words):
+    forms = set(_texts({"a": [1, {"b": words}]}))
+    assert forms == {words, json.dumps(words)[1:-1], json.dumps(words, ensure_ascii=False)[1:-1]}
