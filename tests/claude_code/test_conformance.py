@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from soundstage.claude_code import TESTED_VERSION, Unknown, bundled_cli
+from soundstage.claude_code import TESTED_VERSION, UnknownMessage, bundled_cli
 from soundstage.models import CallSpec
 
 pytestmark = pytest.mark.skipif(
@@ -117,7 +117,7 @@ def test_the_cli_sends_every_field_that_we_read(with_claude: Callable[..., Any],
         assert turn.init is not None
         assert turn.init.version == TESTED_VERSION
         assert turn.init.plugin_errors[0]["plugin"]
-        assert [message for message in turn.messages if isinstance(message, Unknown)] == []
+        assert [message for message in turn.messages if isinstance(message, UnknownMessage)] == []
         seen: dict[tuple[str, str], dict[str, Any]] = {}
         for message in turn.messages:
             seen.setdefault((message.data["type"], message.data.get("subtype", "")), message.data)

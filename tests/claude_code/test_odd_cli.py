@@ -60,7 +60,7 @@ def test_noise_new_messages_and_results_of_other_origin_do_not_end_a_turn(tmp_pa
         return [turn.text, *[type(message).__name__ for message in turn.messages[:4]]]
 
     journal, seen = with_lines(tmp_path, lines, body)
-    assert seen == ["done", "Unknown", "Unknown", "Result", "Result"]
+    assert seen == ["done", "UnknownMessage", "UnknownMessage", "TurnResult", "TurnResult"]
     assert [event.text for event in journal.events(MessageSent)] == ["done"]
     noted = [event for event in journal.events(Noted) if event.text == "a line that cannot be read"]
     assert [event.data["problem"] for event in noted] == ["not a JSON object"]

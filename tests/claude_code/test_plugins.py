@@ -11,10 +11,10 @@ import pytest
 
 from soundstage.claude_code import (
     ClaudeCode,
-    DeclaredServer,
     Marketplace,
     PluginError,
     PluginManaged,
+    PluginServer,
     bundled_cli,
 )
 from soundstage.claude_code import _plugin_decode as decode
@@ -190,7 +190,7 @@ def test_a_valid_plugin_says_what_it_provides(with_claude: Play, make_plugin: Ma
         assert (found.ok, found.kind, found.defects) == (True, "plugin", ())
         assert (found.commands, found.agents) == (("good:greet",), ("good:reviewer",))
         assert found.skills == ("good:tidy",)
-        assert found.mcp_servers == (DeclaredServer(name="files", target="no-such-program", args=("-v",)),)
+        assert found.mcp_servers == (PluginServer(name="files", target="no-such-program", args=("-v",)),)
         (hook,) = await run.claude.plugins.hooks(folder)
         assert (hook.name, hook.command, hook.plugin, hook.root) == (
             "PreToolUse:Bash",

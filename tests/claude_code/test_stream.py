@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from soundstage.claude_code import (
     ApiRetry,
     AssistantMessage,
+    ClaudeToolUse,
     ClaudeTurn,
     ControlResponse,
     Denial,
@@ -19,12 +20,11 @@ from soundstage.claude_code import (
     HookStarted,
     Init,
     PermissionDenied,
-    Result,
     StreamMessage,
-    System,
+    SystemMessage,
     TaskChanged,
-    ToolUse,
-    Unknown,
+    TurnResult,
+    UnknownMessage,
     UserMessage,
     decode_line,
 )
@@ -114,7 +114,7 @@ LINES: list[tuple[dict[str, Any], type[StreamMessage], dict[str, Any]]] = [
             "api_error_status": 529,
             "origin": {"kind": "task-notification"},
         },
-        Result,
+        TurnResult,
         {
             "is_error": True,
             "duration_ms": 1500.0,
@@ -174,7 +174,7 @@ LINES: list[tuple[dict[str, Any], type[StreamMessage], dict[str, Any]]] = [
         ApiRetry,
         {"attempt": 2, "status": 503, "delay_ms": 550.5},
     ),
-    ({"type": "system", "subtype": "brand_new"}, System, {"subtype": "brand_new"}),
+    ({"type": "system", "subtype": "brand_new"}, SystemMessage, {"subtype": "brand_new"}),
     (
         {"type": "control_response", "response": {"subtype": "error", "request_id": "1", "error": "no"}},
         ControlResponse,
@@ -188,10 +188,14 @@ LINES: list[tuple[dict[str, Any], type[StreamMessage], dict[str, Any]]] = [
         ControlResponse,
         {"request_id": "1", "error": "", "response": {"a": 1}},
     ),
-    ({"type": "stream_event", "event": {}}, Unknown, {"type": "stream_event", "problem": ""}),
-    ({"type": "result", "subtype": "success"}, Unknown, {"type": "result", "problem": "no bool 'is_error'"}),
-    ({"type": "assistant"}, Unknown, {"type": "assistant", "problem": "no dict 'message'"}),
-    ({}, Unknown, {"type": ""}),
+    ({"type": "stream_event", "event": {}}, UnknownMessage, {"type": "stream_event", "problem": ""}),
+    (
+        {"type": "result", "subtype": "success"},
+        UnknownMessage,
+        {"type": "result", "problem": "no bool 'is_error'"},
+    ),
+    ({"type": "assistant"}, UnknownMessage, {"type": "assistant", "problem": "no dict 'message'"}),
+    ({}, UnknownMessage, {"type": ""}),
 ]
 
 
@@ -209,7 +213,7 @@ def test_a_line_becomes_its_record_and_keeps_everything(
 
 @pytest.mark.parametrize("line", ["", "null", "[1]", "Segmentation fault", '{"type": ', "\x00"])
 def test_a_line_that_is_no_object_is_kept(line: str) -> None:
-    assert decode_line(line) == Unknown(data={"line": line}, type="", problem="not a JSON object")
+    assert decode_line(line) == UnknownMessage(data={"line": line}, type="", problem="not a JSON object")
 
 
 json_values = st.recursive(
@@ -255,10 +259,10 @@ def test_a_turn_pairs_tool_calls_with_their_results() -> None:
         )
     )
     result = decode_line(msgspec.json.encode(RESULT))
-    assert isinstance(result, Result)
+    assert isinstance(result, TurnResult)
     turn = ClaudeTurn(prompt="p", messages=messages, result=result)
     assert turn.tool_uses == (
-        ToolUse("1", "A", {}, "x", is_error=False, parent=""),
-        ToolUse("2", "B", {}, None, is_error=False, parent=""),
+        ClaudeToolUse("1", "A", {}, "x", is_error=False, parent=""),
+        ClaudeToolUse("2", "B", {}, None, is_error=False, parent=""),
     )
     assert turn.init is None

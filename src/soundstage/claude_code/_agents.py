@@ -20,7 +20,7 @@ PARENT_HEADER: Final = "x-claude-code-parent-agent-id"
 
 
 class AgentCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """What one agent asked in a turn.
+    """The requests of one agent in a turn.
 
     Args:
         id: empty for the main agent.

@@ -73,7 +73,7 @@ HookTold = Callable[[HookCallback, str, Any], None]
 
 
 def deny(reason: str) -> dict[str, Any]:
-    """What a `PreToolUse` hook returns to stop a tool; the model is told the reason.
+    """Return the output of a `PreToolUse` hook that stops a tool; the model is told the reason.
 
     >>> deny("not on Fridays")["hookSpecificOutput"]["permissionDecision"]
     'deny'

@@ -10,7 +10,7 @@ from soundstage.claude_code._messages import UserMessage
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What the CLI decided on one tool call.
+    """The decision of the CLI on one tool call.
 
     Args:
         call_id: which one.

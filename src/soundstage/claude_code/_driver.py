@@ -31,7 +31,7 @@ from soundstage.worlds import Workspace
 
 @runtime_checkable
 class MessagesServer(Protocol):
-    """Whatever knows where a Messages server is: `soundstage.wire.ModelServer`."""
+    """The address of a Messages server, such as `soundstage.wire.ModelServer` has it."""
 
     @property
     def anthropic_url(self) -> str:

@@ -1,4 +1,4 @@
-"""What a slash command should become for the model. Pure.
+"""The text of a slash command as the model should get it. Pure.
 
 How it works. The CLI reads the front matter, puts values in the place of `$ARGUMENTS`, `$0`, `$name` and its own
 variables in one pass, so that a value is not looked at again except for variables, and runs shell commands last. Here
@@ -51,7 +51,7 @@ def expand_command(
     project_dir: str = "",
     effort: str = "",
 ) -> str:
-    r"""What a command's file becomes for the model, by the rules of the CLI.
+    r"""Return the text of a command's file as the model gets it, by the rules of the CLI.
 
     `$ARGUMENTS` is everything, `$0` and `$ARGUMENTS[0]` the first word, `$who` the word whose name comes at this place
     in the `arguments` of the front matter. A number without a word stays as it is written, a name without one becomes
@@ -153,7 +153,7 @@ def command_pieces(
 
 
 class _Values:
-    """What comes in the place of what. `used` says whether the arguments, or some of them, were asked for."""
+    """The values of placeholders. `used` says whether the arguments, or some of them, were asked for."""
 
     def __init__(self, arguments: str, names: tuple[str, ...], variables: Mapping[str, str]) -> None:
         self.used = False

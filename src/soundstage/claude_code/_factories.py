@@ -1,4 +1,4 @@
-"""What a test of a plugin makes, and what is removed after it: installed plugins, generated projects."""
+"""Installed plugins and generated projects of a test, removed after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a throw-away home, to tell whether a conversation has left something there."""
+"""The content of a throw-away home, to tell whether a conversation has left something there."""
 
 from __future__ import annotations
 

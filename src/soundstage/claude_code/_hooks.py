@@ -109,5 +109,5 @@ def data_folder(home: Path, identity: str) -> Path:
 
 
 def hook_input(hook: PluginHook, payload: Mapping[str, Any], common: Mapping[str, Any]) -> bytes:
-    """What the hook reads on standard input."""
+    """Return the standard input of the hook."""
     return msgspec.json.encode({**common, "hook_event_name": hook.event, **payload}) + b"\n"

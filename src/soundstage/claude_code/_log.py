@@ -1,4 +1,4 @@
-"""What the CLI says, as events of the journal.
+"""The messages of the CLI, as events of the journal.
 
 Tool calls and their results are not told here: they are on the wire, in the requests and replies of the model.
 Subagents are told with the reply that asked for them as their cause, found by the id of the tool call, so that
@@ -16,10 +16,10 @@ from soundstage.claude_code._messages import (
     ApiRetry,
     HookResponse,
     Init,
-    Result,
     StreamMessage,
     TaskChanged,
-    Unknown,
+    TurnResult,
+    UnknownMessage,
 )
 from soundstage.claude_code._notes import note_init, note_result
 from soundstage.journal import Event, HookFired, Journal, ModelRequested, ModelResponded, Noted
@@ -59,11 +59,11 @@ class SessionLog:
                 self._on_subagent(message, conversation, cause)
             case TaskChanged(change="notification"):
                 self._on_subagent_end(message, conversation)
-            case Result():
+            case TurnResult():
                 self.note("result", note_result(message), cause)
             case ApiRetry():
                 self.note("a request failed and is sent again", message.data, cause)
-            case Unknown(problem=problem) if problem:
+            case UnknownMessage(problem=problem) if problem:
                 shown = {"problem": problem, "line": preview(repr(message.data))}
                 self.note("a line that cannot be read", shown, cause)
 

@@ -1,4 +1,4 @@
-"""What the Claude Code CLI says on standard output, as frozen records.
+"""The messages of the Claude Code CLI on standard output, as frozen records.
 
 The CLI's field names are internal to it. These are the ones that 2.1.330 sends; a conformance test with the
 real CLI names every one that we rely on. Each record keeps the whole line in `data`, so that fields without a
@@ -71,7 +71,7 @@ class Denial(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any] = {}
 
 
-class Result(StreamMessage, frozen=True, kw_only=True):
+class TurnResult(StreamMessage, frozen=True, kw_only=True):
     """A turn is over. Only `is_error` tells a failure: `subtype` is `success` for a failed request too.
 
     `total_cost_usd` counts the whole session; `usage` counts this turn without subagents. `origin` is empty
@@ -140,7 +140,7 @@ class ApiRetry(StreamMessage, frozen=True, kw_only=True):
     delay_ms: float = 0
 
 
-class System(StreamMessage, frozen=True, kw_only=True):
+class SystemMessage(StreamMessage, frozen=True, kw_only=True):
     """Any other remark of the CLI."""
 
     subtype: str
@@ -154,7 +154,7 @@ class ControlResponse(StreamMessage, frozen=True, kw_only=True):
     response: dict[str, Any] = {}
 
 
-class Unknown(StreamMessage, frozen=True, kw_only=True):
+class UnknownMessage(StreamMessage, frozen=True, kw_only=True):
     """A line that we do not know, or a known one without a field that it must have: `problem` says which.
 
     A line that is not a JSON object is in `data` under `line`.

@@ -1,14 +1,14 @@
-"""What of the CLI's messages the journal keeps as notes. Pure."""
+"""Notes for the journal, from messages of the CLI. Pure."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from soundstage.claude_code._messages import Init, Result
+from soundstage.claude_code._messages import Init, TurnResult
 
 
 def note_init(message: Init) -> dict[str, Any]:
-    """What a session consists of, without ids and paths that differ from run to run."""
+    """Return the parts of a session, without ids and paths that differ from run to run."""
     noted = {
         "version": message.version,
         "model": message.model,
@@ -26,7 +26,7 @@ def note_init(message: Init) -> dict[str, Any]:
     return noted
 
 
-def note_result(message: Result) -> dict[str, Any]:
+def note_result(message: TurnResult) -> dict[str, Any]:
     """How a turn ended."""
     noted: dict[str, Any] = {
         "is_error": message.is_error,

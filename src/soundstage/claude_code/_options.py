@@ -1,4 +1,4 @@
-"""What a session of Claude Code can be told, and the command line that says it. Pure."""
+"""The options of a session of Claude Code, and its command line. Pure."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ import msgspec
 from soundstage.claude_code._hooks import with_details
 from soundstage.claude_code._plugin_types import (
     Cause,
-    DeclaredServer,
     Defect,
     Marketplace,
     Plugin,
     PluginHook,
+    PluginServer,
     Severity,
     Validation,
 )
@@ -172,8 +172,8 @@ def _hook(item: dict[str, Any], root: str) -> PluginHook:
     )
 
 
-def _server(item: dict[str, Any]) -> DeclaredServer:
-    return DeclaredServer(
+def _server(item: dict[str, Any]) -> PluginServer:
+    return PluginServer(
         name=str(item.get("name", "")),
         type=str(item.get("type", "")),
         target=str(item.get("target") or ""),

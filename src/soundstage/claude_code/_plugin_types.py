@@ -1,4 +1,4 @@
-"""What is known about plugins: marketplaces, installed plugins, results of a check. Frozen records."""
+"""Frozen records of plugins: marketplaces, installed plugins, results of a check."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class PluginHook(msgspec.Struct, frozen=True, kw_only=True):
         return fits(self.event, self.matcher, payload)
 
 
-class DeclaredServer(msgspec.Struct, frozen=True, kw_only=True):
+class PluginServer(msgspec.Struct, frozen=True, kw_only=True):
     """An MCP server that a plugin declares. `target` is its program or URL."""
 
     name: str
@@ -179,7 +179,7 @@ class DeclaredServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Validation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check of a plugin or marketplace folder found.
+    """The result of a check of a plugin or marketplace folder.
 
     Args:
         path: the manifest that was checked.
@@ -197,14 +197,14 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True):
     agents: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     hooks: tuple[PluginHook, ...] = ()
-    mcp_servers: tuple[DeclaredServer, ...] = ()
+    mcp_servers: tuple[PluginServer, ...] = ()
 
     @property
     def errors(self) -> tuple[Defect, ...]:
-        """What keeps something from loading."""
+        """The defects that keep something from loading."""
         return tuple(defect for defect in self.defects if defect.severity == "error")
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """What is wrong, in short, remarks left out."""
+        """The defects in short, remarks left out."""
         return tuple(defect.cause for defect in self.defects if defect.cause != "remark")

@@ -29,9 +29,9 @@ from soundstage.claude_code._log import SessionLog
 from soundstage.claude_code._messages import (
     ControlResponse,
     Init,
-    Result,
     StreamMessage,
-    Unknown,
+    TurnResult,
+    UnknownMessage,
 )
 from soundstage.claude_code._options import SessionOptions, arguments
 from soundstage.claude_code._stream import decode_line, encode_control, encode_prompt
@@ -67,7 +67,7 @@ class _OpenTurn:
         self.position = position
         self.log = log  # of git, before it
         self.messages: list[StreamMessage] = []
-        self.done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.done: asyncio.Future[TurnResult] = asyncio.get_running_loop().create_future()
 
 
 class ProtocolClient:
@@ -193,7 +193,7 @@ class ProtocolClient:
             await self._blame_the_script(turn.position)
         return self._turn_of(turn, result)
 
-    def _turn_of(self, turn: _OpenTurn, result: Result) -> ClaudeTurn:
+    def _turn_of(self, turn: _OpenTurn, result: TurnResult) -> ClaudeTurn:
         cost, self._cost = result.total_cost_usd - self._cost, result.total_cost_usd
         return ClaudeTurn(
             prompt=turn.prompt,
@@ -204,10 +204,10 @@ class ProtocolClient:
             commits=commits_between(turn.log, head_log(self._cwd)),
         )
 
-    def _no_result(self, error: BaseException) -> Result:
+    def _no_result(self, error: BaseException) -> TurnResult:
         """A stand-in for a result that has not come."""
         said = error.summary if isinstance(error, SoundstageError) else type(error).__name__
-        return Result(
+        return TurnResult(
             data={},
             is_error=True,
             subtype="unfinished",
@@ -217,7 +217,7 @@ class ProtocolClient:
         )
 
     def _requests_since(self, position: int) -> tuple[ModelRequest, ...]:
-        """What the model was asked in this session, side requests left out."""
+        """Return the requests to the model in this session, side requests left out."""
         asked = [record.event for record in self._journal.read(position, ModelRequested)]
         return tuple(
             event.request
@@ -344,15 +344,15 @@ class ProtocolClient:
         match message:
             case Init():
                 self._on_init(message)
-            case Result():
+            case TurnResult():
                 self._on_result(message)
             case ControlResponse():
                 self._on_answer(message)
-            case Unknown(type="control_request"):
+            case UnknownMessage(type="control_request"):
                 self._callbacks.asked(message.data)
-            case Unknown(type="conversation_reset"):
+            case UnknownMessage(type="conversation_reset"):
                 self._cost = 0.0  # the CLI counts from zero again
-            case Unknown(type="result") if message.problem:
+            case UnknownMessage(type="result") if message.problem:
                 self._on_unreadable(message)
 
     def _told_hook(self, hook: HookCallback, outcome: str, output: Any) -> None:
@@ -374,7 +374,7 @@ class ProtocolClient:
                 )
             )
 
-    def _on_result(self, message: Result) -> None:
+    def _on_result(self, message: TurnResult) -> None:
         turn = self._turn
         if turn is None or message.origin or turn.done.done():
             return  # not an answer to a prompt; the note tells
@@ -388,7 +388,7 @@ class ProtocolClient:
         if future is not None and not future.done():
             future.set_result(message)
 
-    def _on_unreadable(self, message: Unknown) -> None:
+    def _on_unreadable(self, message: UnknownMessage) -> None:
         if self._turn is not None and not self._turn.done.done():
             self._turn.done.set_exception(
                 HarnessError(

@@ -21,12 +21,12 @@ from soundstage.claude_code._transcript import (
 from soundstage.claude_code._turn import ClaudeTurn
 from soundstage.errors import AppError, InvalidStateError
 
-__all__ = ["CONTROL_WITHIN", "WITHIN", "ClaudeSession", "McpServer"]
+__all__ = ["CONTROL_WITHIN", "WITHIN", "ClaudeSession", "SessionServer"]
 
 _SAME: Final = ("permission_mode", "model", "tools", "commands", "agents", "skills", "mcp_servers", "plugins")
 
 
-class McpServer(msgspec.Struct, frozen=True, kw_only=True):
+class SessionServer(msgspec.Struct, frozen=True, kw_only=True):
     """An MCP server of a session.
 
     Args:
@@ -45,7 +45,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def prefix(self) -> str:
-        """What the names of its tools begin with for the model: `mcp__plugin_demo_files__`."""
+        """The beginning of the names of its tools for the model: `mcp__plugin_demo_files__`."""
         return f"mcp__{self.name.replace(':', '_')}__"
 
 
@@ -130,7 +130,7 @@ class ClaudeSession(ProtocolClient):
         answer = await self.control("reload_plugins", within=within)
         return slash_commands(answer.get("commands") or ())
 
-    async def mcp_servers(self, *, within: float = CONTROL_WITHIN) -> tuple[McpServer, ...]:
+    async def mcp_servers(self, *, within: float = CONTROL_WITHIN) -> tuple[SessionServer, ...]:
         """The MCP servers of the session, with their tools, or why they are not connected."""
         answer = await self.control("mcp_status", within=within)
         return tuple(_server(item) for item in answer.get("mcpServers") or () if isinstance(item, dict))
@@ -142,7 +142,7 @@ class ClaudeSession(ProtocolClient):
     # --- transcript
 
     def transcript(self) -> Transcript:
-        """What the CLI has written down so far; after the end, all of it."""
+        """Return the CLI's own record of the session so far; after the end, all of it."""
         return self._kept if self._kept is not None else read_transcript(self._home, self.id)
 
     async def end(self) -> int:
@@ -211,9 +211,9 @@ class ClaudeSession(ProtocolClient):
             )
 
 
-def _server(item: dict[str, Any]) -> McpServer:
+def _server(item: dict[str, Any]) -> SessionServer:
     info = item.get("serverInfo")
-    return McpServer(
+    return SessionServer(
         name=str(item.get("name", "")),
         status=str(item.get("status", "")),
         error=str(item.get("error") or ""),

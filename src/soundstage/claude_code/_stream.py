@@ -1,7 +1,7 @@
 """The CLI's stream of JSON lines: text in, records out. Pure.
 
 No line raises. Fields that we do not know are kept, fields of another type than expected get their default,
-and a line without a field that it must have becomes an `Unknown` that says so.
+and a line without a field that it must have becomes an `UnknownMessage` that says so.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from soundstage.claude_code._messages import (
     HookStarted,
     Init,
     PermissionDenied,
-    Result,
     StreamMessage,
-    System,
+    SystemMessage,
     TaskChanged,
-    Unknown,
+    TurnResult,
+    UnknownMessage,
     UserMessage,
 )
 from soundstage.messages import Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
@@ -77,24 +77,24 @@ def decode_line(line: str | bytes) -> StreamMessage:
     """The record of one line.
 
     >>> decode_line('{"type": "system", "subtype": "status", "status": "compacting"}')
-    System(subtype='status')
+    SystemMessage(subtype='status')
     >>> decode_line("Segmentation fault")
-    Unknown(type='', problem='not a JSON object')
+    UnknownMessage(type='', problem='not a JSON object')
     """
     try:
         data = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError):
         data = None
     if not isinstance(data, dict):
-        return Unknown(data={"line": line}, type="", problem="not a JSON object")
+        return UnknownMessage(data={"line": line}, type="", problem="not a JSON object")
     kind = str(data.get("type", ""))
     decode = _SYSTEM.get(str(data.get("subtype")), _system) if kind == "system" else _TYPES.get(kind)
     if decode is None:
-        return Unknown(data=data, type=kind)
+        return UnknownMessage(data=data, type=kind)
     try:
         return decode(_Object(data))
     except _MissingError as missing:
-        return Unknown(data=data, type=kind, problem=str(missing))
+        return UnknownMessage(data=data, type=kind, problem=str(missing))
 
 
 def encode_prompt(text: str) -> bytes:
@@ -129,7 +129,7 @@ def _init(line: _Object) -> Init:
     )
 
 
-def _said(line: _Object) -> AssistantMessage:
+def _assistant_message(line: _Object) -> AssistantMessage:
     message = _Object(line.need("message", dict))
     return AssistantMessage(
         data=line.data,
@@ -140,7 +140,7 @@ def _said(line: _Object) -> AssistantMessage:
     )
 
 
-def _told(line: _Object) -> UserMessage:
+def _user_message(line: _Object) -> UserMessage:
     return UserMessage(
         data=line.data,
         parts=_parts(_Object(line.need("message", dict))),
@@ -186,8 +186,8 @@ _PARTS: Final[dict[str, Callable[[_Object], Part]]] = {
 }
 
 
-def _result(line: _Object) -> Result:
-    return Result(
+def _result(line: _Object) -> TurnResult:
+    return TurnResult(
         data=line.data,
         is_error=line.need("is_error", bool),
         subtype=line.need("subtype", str),
@@ -274,8 +274,8 @@ def _retry(line: _Object) -> ApiRetry:
     )
 
 
-def _system(line: _Object) -> System:
-    return System(data=line.data, subtype=line.get("subtype", ""))
+def _system(line: _Object) -> SystemMessage:
+    return SystemMessage(data=line.data, subtype=line.get("subtype", ""))
 
 
 def _control_response(line: _Object) -> ControlResponse:
@@ -290,8 +290,8 @@ def _control_response(line: _Object) -> ControlResponse:
 
 
 _TYPES: Final[dict[str, Callable[[_Object], StreamMessage]]] = {
-    "assistant": _said,
-    "user": _told,
+    "assistant": _assistant_message,
+    "user": _user_message,
     "result": _result,
     "control_response": _control_response,
 }

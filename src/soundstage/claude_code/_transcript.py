@@ -75,7 +75,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def history(self) -> tuple[HistoryTurn, ...]:
-        """What user and agent said, in order, tool calls and results included; without the CLI's additions."""
+        """The words of user and agent in order, tool calls and results included; without the CLI's additions."""
         return tuple(
             HistoryTurn(role="user" if entry.type == "user" else "assistant", parts=entry.parts)
             for entry in self.entries
@@ -84,7 +84,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost_so_far(home: Path, session_id: str) -> float:
-    """What a session had cost when it was ended, in USD: a resumed one counts on from there."""
+    """Return the cost of a session at its end, in USD: a resumed one counts on from there."""
     path = find_transcript(home, session_id)
     states = [
         entry for entry in (_entries(home, path) if path is not None else ()) if entry.type == "cost-state"

@@ -1,4 +1,4 @@
-"""What came of one prompt: the CLI's messages, and views of them."""
+"""One prompt and its outcome: the CLI's messages, and views of them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from soundstage.claude_code._messages import (
     HookResponse,
     Init,
     PermissionDenied,
-    Result,
     StreamMessage,
-    Unknown,
+    TurnResult,
+    UnknownMessage,
     UserMessage,
 )
 from soundstage.claude_code._plugin_decode import load_defect
@@ -31,7 +31,7 @@ from soundstage.messages import ModelRequest, Part, Text, ToolCall, ToolResult, 
 _KEPT_BACK: Final = ("blocked_by_hook", "stopped_by_hook")  # what can become of a prompt besides a request
 
 
-class ToolUse(NamedTuple):
+class ClaudeToolUse(NamedTuple):
     """A tool that the agent called, and what it returned. `text` is `None` if nothing came back.
 
     `parent` is the call that started the subagent that used the tool; empty for the main agent.
@@ -61,7 +61,7 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     prompt: str
     messages: tuple[StreamMessage, ...]
-    result: Result
+    result: TurnResult
     cost_usd: float = 0.0
     requests: tuple[ModelRequest, ...] = ()
     commits: tuple[MadeCommit, ...] = ()
@@ -108,7 +108,7 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def init(self) -> Init | None:
-        """What the session consisted of in this turn; `None` for a turn without one."""
+        """The parts of the session in this turn; `None` for a turn without such a message."""
         return next((message for message in self.messages if isinstance(message, Init)), None)
 
     @property
@@ -137,7 +137,7 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """What the CLI decided on the tools of this turn, and who decided."""
+        """The decisions of the CLI on the tools of this turn, and who decided."""
         told = (message for message in self.messages if isinstance(message, UserMessage))
         return tuple(found for message in told for found in decisions_of(message))
 
@@ -173,7 +173,7 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def plugin_defects(self) -> tuple[Defect, ...]:
-        """What of the plugins could not be loaded. A broken plugin does not fail a turn."""
+        """The parts of plugins that could not be loaded. A broken plugin does not fail a turn."""
         return tuple(map(load_defect, self.init.plugin_errors)) if self.init is not None else ()
 
     @property
@@ -183,7 +183,7 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
         return next((str(found.get("kind", "")) for found in outcomes if isinstance(found, dict)), "")
 
     @property
-    def tool_uses(self) -> tuple[ToolUse, ...]:
+    def tool_uses(self) -> tuple[ClaudeToolUse, ...]:
         """All tool calls with their results, in the order of the calls."""
         results = {
             part.call_id: part
@@ -201,8 +201,8 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _tool_use(call: ToolCall, result: ToolResult | None, parent: str) -> ToolUse:
-    return ToolUse(
+def _tool_use(call: ToolCall, result: ToolResult | None, parent: str) -> ClaudeToolUse:
+    return ClaudeToolUse(
         call.id,
         call.name,
         call.arguments,
@@ -219,13 +219,13 @@ def describe(message: StreamMessage) -> str:
             return "assistant: " + "; ".join(map(_part, parts))
         case UserMessage(parts=parts):
             return "user: " + "; ".join(map(_part, parts))
-        case Result(is_error=is_error, text=text):
+        case TurnResult(is_error=is_error, text=text):
             return f"result, is_error={is_error}: {preview(text)}"
         case HookResponse(hook=hook, outcome=outcome, output=output):
             return f"hook {hook}: {outcome} {preview(output)}"
         case ControlResponse(error=error):
             return f"control response: {error or 'ok'}"
-        case Unknown(data=data):
+        case UnknownMessage(data=data):
             return f"unknown: {preview(repr(data))}"
         case _:
             return str(message.data.get("subtype", message.data.get("type")))

@@ -178,7 +178,7 @@ def _carry_pieces(stream: socket.socket, first: bytes) -> None:
 
 
 def pieces(stream: socket.socket, first: bytes) -> Iterator[tuple[int, bytes]]:
-    """What comes on a stream without a terminal: 1 or 2 for the output that it is from, and the bytes.
+    """Yield the pieces of a stream without a terminal: 1 or 2 for its output, and the bytes.
 
     Each piece has a head of 8 bytes: which output, three zeros, and how many bytes (API of Docker, "attach").
     """
@@ -194,7 +194,7 @@ def pieces(stream: socket.socket, first: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _receive(stream: socket.socket) -> bytes:
-    """What comes next; empty at the end, also when that is a reset, because some input has not been read."""
+    """Return the next bytes; empty at the end, also when that is a reset, because some input has not been read."""
     with contextlib.suppress(ConnectionResetError):
         return stream.recv(PIECE)
     return b""

@@ -34,7 +34,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     args: dict[str, str] = {}
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HealthCheckSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`healthcheck`."""
 
     test: list[str]
@@ -60,7 +60,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     volumes: list[str] = []
     networks: list[str] = []
     ports: list[str] = []
-    healthcheck: Check | None = None
+    healthcheck: HealthCheckSpec | None = None
     depends_on: dict[str, Dependency] | list[str] = {}
     init: bool = False
     user: str = ""
@@ -68,7 +68,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def argv(self) -> list[str]:
-        """What it runs."""
+        """The command that it runs."""
         return shlex.split(self.command) if isinstance(self.command, str) else self.command
 
     @property

@@ -236,7 +236,7 @@ class Container(Daemon):
 
     @property
     def health(self) -> Health:
-        """What the engine has said of it last; after it was stopped: before that."""
+        """The last state of health from the engine; after it was stopped: the one before that."""
         if self.exit_code is not None and not self._stopping:
             return self._health._replace(running=False, exit_code=self.exit_code)
         return self._health

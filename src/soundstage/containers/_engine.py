@@ -29,7 +29,7 @@ _swept: set[str] = set()
 
 
 class _Kind(NamedTuple):
-    """What an engine says of itself, and does not change while it runs."""
+    """The properties of an engine that do not change while it runs."""
 
     api_version: str
     is_podman: bool
@@ -50,7 +50,7 @@ def address(environment: Mapping[str, str]) -> str:
 
 
 def own_labels() -> dict[str, str]:
-    """What says that something in the engine is ours, of this process."""
+    """Return the labels that mark something in the engine as made by this process."""
     pid = os.getpid()
     return {
         LABEL: "1",
@@ -181,7 +181,7 @@ class Engine:
 
 
 def engine_problem() -> EnvironmentProblem | None:
-    """What keeps this machine from running services in containers; `None` if nothing does.
+    """Return the reason why this machine cannot run services in containers; `None` if it can.
 
     For tests that are to be skipped where they cannot run.
 
@@ -242,7 +242,7 @@ def forgiving(work: Callable[[], Any]) -> None:
 
 
 def listed(work: Callable[[], list[Any]]) -> list[Any]:
-    """What is in the engine. Podman fails when somebody removes something while it lists; then it is asked again."""
+    """List things in the engine. Podman fails when something is removed while it lists; then it is asked again."""
     import docker
 
     for _ in range(LISTED):
@@ -255,7 +255,7 @@ def listed(work: Callable[[], list[Any]]) -> list[Any]:
 
 
 def guarded(work: Callable[[], T]) -> T:
-    """What `work` returns; the SDK's errors as ours."""
+    """Return the result of `work`; raise the SDK's errors as ours."""
     import docker
     import requests
 

@@ -1,4 +1,4 @@
-"""What is told of services in containers, besides the start, the lines and the exit of every program."""
+"""Events of services in containers, besides the start, the lines and the exit of every program."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class HealthCheck(NamedTuple):
 
 
 class Health(NamedTuple):
-    """What the engine says of a container."""
+    """The state of a container's health, as the engine tells it."""
 
     status: Status
     output: str = ""

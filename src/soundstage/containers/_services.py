@@ -166,7 +166,7 @@ class DockerEnvironment:
         return self._thread.call(work)
 
     def said(self) -> str:
-        """What the services have said last, and what became of them."""
+        """Return the last lines of the services, and their states."""
         events = [record.event for record in self.journal.read()]
         told = [str(event) for event in events if not isinstance(event, DaemonChanged)]
         return self.journal.redactor.text("\n".join(told[-SHOWN:]))

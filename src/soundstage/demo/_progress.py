@@ -25,46 +25,48 @@ WIDTH: Final = 68
 WHO: Final = 12  # columns
 
 
-class Line(NamedTuple):
+class ProgressLine(NamedTuple):
     """Who did what; nothing is shown without a text."""
 
     who: str
     text: str
 
 
-def _responded(event: ModelResponded) -> Line:
+def _responded(event: ModelResponded) -> ProgressLine:
     calls = [f"{call.name} {call.arguments_json}" for call in event.response.tool_calls]
     if not calls:
-        return Line("", preview(event.response.text, WIDTH))
-    return Line("", preview(" ".join(filter(None, [event.response.text, *calls])), WIDTH)[1:-1])
+        return ProgressLine("", preview(event.response.text, WIDTH))
+    return ProgressLine("", preview(" ".join(filter(None, [event.response.text, *calls])), WIDTH)[1:-1])
 
 
-def _received(event: MessageReceived) -> Line:
-    return Line("in" if event.sender in ("", "test") else event.sender, preview(event.text, WIDTH))
+def _received(event: MessageReceived) -> ProgressLine:
+    return ProgressLine("in" if event.sender in ("", "test") else event.sender, preview(event.text, WIDTH))
 
 
-def _interacted(event: DiscordInteracted) -> Line:
+def _interacted(event: DiscordInteracted) -> ProgressLine:
     label = event.values.get("label")
     if event.kind == "command":
         given = " ".join(f"{name}={value}" for name, value in event.values.items())
-        return Line(event.sender, f"runs {event.name} {given}".rstrip())
-    return Line(event.sender, f"uses the {event.kind} {label or event.name}")
+        return ProgressLine(event.sender, f"runs {event.name} {given}".rstrip())
+    return ProgressLine(event.sender, f"uses the {event.kind} {label or event.name}")
 
 
-_LINES: Final[dict[type[Event], Callable[[Any], Line]]] = {
+_LINES: Final[dict[type[Event], Callable[[Any], ProgressLine]]] = {
     DiscordInteracted: _interacted,
-    DiscordMessageChanged: lambda event: Line(
+    DiscordMessageChanged: lambda event: ProgressLine(
         event.by, f"{event.change} a message: {preview(event.text, WIDTH)}"
     ),
-    DiscordReacted: lambda event: Line(event.sender, f"{event.change} {event.emoji}"),
-    EgressTried: lambda event: Line("refused", f"{event.host}:{event.port}"),
-    FileChanged: lambda event: Line("file", f"{event.path} {event.change}"),
+    DiscordReacted: lambda event: ProgressLine(event.sender, f"{event.change} {event.emoji}"),
+    EgressTried: lambda event: ProgressLine("refused", f"{event.host}:{event.port}"),
+    FileChanged: lambda event: ProgressLine("file", f"{event.path} {event.change}"),
     MessageReceived: _received,
-    MessageSent: lambda event: Line(event.sender or "out", preview(event.text, WIDTH) if event.text else ""),
-    ModelFailed: lambda event: Line("", f"failed: {preview(event.message, WIDTH)}"),
+    MessageSent: lambda event: ProgressLine(
+        event.sender or "out", preview(event.text, WIDTH) if event.text else ""
+    ),
+    ModelFailed: lambda event: ProgressLine("", f"failed: {preview(event.message, WIDTH)}"),
     ModelResponded: _responded,
-    ProcessStarted: lambda event: Line("start", event.command[0].rpartition("/")[2]),
-    ScreenChanged: lambda event: Line("screen", event.label),
+    ProcessStarted: lambda event: ProgressLine("start", event.command[0].rpartition("/")[2]),
+    ScreenChanged: lambda event: ProgressLine("screen", event.label),
 }
 
 
@@ -80,6 +82,6 @@ class Progress:
         if isinstance(event, ModelRequested):
             self._askers[record.position] = event.request.caller.agent
         make = _LINES.get(type(event))
-        who, text = make(event) if make is not None else Line("", "")
+        who, text = make(event) if make is not None else ProgressLine("", "")
         who = who or self._askers.get(record.cause or 0, "") or "model"
         return f"    {record.time:7.2f} s  {who:<{WHO}} {text}" if text else ""

@@ -30,7 +30,7 @@ SCENARIOS = (
 )
 
 
-class Result(NamedTuple):
+class DemoResult(NamedTuple):
     """How a scenario went.
 
     Args:
@@ -79,12 +79,12 @@ def run_demo(out: Path, *, scenarios: Sequence[DemoScenario] = SCENARIOS) -> boo
 
 def run_scenario(
     scenario: DemoScenario, path: Path, redactor: Redactor, *, say: Callable[[str], None], seed: int = 0
-) -> Result:
+) -> DemoResult:
     """Run one scenario and keep its journal in `path`. A failure is a result, not an exception."""
     path.unlink(missing_ok=True)
     missing = scenario.missing()
     if missing:
-        return Result(scenario, 0.0, None, [], skipped=missing)
+        return DemoResult(scenario, 0.0, None, [], skipped=missing)
     builder = HostBuilder(scenario.title, seed=seed).with_journal(path).with_redactor(redactor)
     builder = scenario.setup(builder)
     error: Exception | None = None
@@ -94,7 +94,7 @@ def run_scenario(
     except Exception as found:  # noqa: BLE001  (whatever it is, the demo shows it and goes on)
         error = found
     seconds = clock.now()
-    return Result(scenario, seconds, error, read_journal(path) if path.exists() else [])
+    return DemoResult(scenario, seconds, error, read_journal(path) if path.exists() else [])
 
 
 async def _watched(scenario: DemoScenario, host: Host, say: Callable[[str], None]) -> None:
@@ -123,7 +123,7 @@ async def _watched(scenario: DemoScenario, host: Host, say: Callable[[str], None
             show(record)
 
 
-def _verdict(result: Result) -> str:
+def _verdict(result: DemoResult) -> str:
     if result.skipped:
         return f"skipped: {result.skipped}"
     if result.error is None:
@@ -138,12 +138,12 @@ def told(error: BaseException) -> str:
     return "\n".join([words, *map(told, inner)])
 
 
-def _section(result: Result) -> Section:
+def _section(result: DemoResult) -> Section:
     note = f"{result.scenario.about} Skipped: {result.skipped}" if result.skipped else result.scenario.about
     return Section(result.scenario.title, result.records, outcome=result.outcome, note=note)
 
 
-def _row(result: Result) -> SummaryRow:
+def _row(result: DemoResult) -> SummaryRow:
     return SummaryRow(
         scenario=result.scenario.title,
         outcome=result.outcome,

@@ -6,7 +6,7 @@ returns is the function's signature, and its docstring is what agents read.
 
 from soundstage.mcp_server._options import McpOptions
 from soundstage.mcp_server._paths import (
-    Named,
+    CheckedPath,
     NewFolder,
     Places,
     PluginFolder,
@@ -21,9 +21,9 @@ from soundstage.mcp_server._tool import Tool, ToolFunction, describe, envelope
 from soundstage.mcp_server._toolset import ClientState, Toolset, ToolUnavailable, toolsets
 
 __all__ = [
+    "CheckedPath",
     "ClientState",
     "McpOptions",
-    "Named",
     "NewFolder",
     "Places",
     "PluginFolder",

@@ -90,7 +90,7 @@ class Clients:
             await self._serve(request, exchange)
 
     def health(self) -> dict[str, Any]:
-        """What `/health` says."""
+        """Return the answer of `/health`."""
         return {
             "status": "ok",
             "server": self._server.name,

@@ -1,4 +1,4 @@
-"""What the server is told when it starts."""
+"""The options of the server."""
 
 from __future__ import annotations
 

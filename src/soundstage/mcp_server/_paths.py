@@ -26,7 +26,7 @@ DEFAULTS: Final = Path(".soundstage")
 SCRIPTS: Final = (".yaml", ".yml", ".json")
 
 
-class Named:
+class CheckedPath:
     """A path that a client has named, and that has been checked.
 
     Attributes:
@@ -44,23 +44,23 @@ class Named:
         self.path = path
 
 
-class ProjectFolder(Named):
+class ProjectFolder(CheckedPath):
     """A folder of a project: tools write to it, agents work in it."""
 
 
-class NewFolder(Named):
+class NewFolder(CheckedPath):
     """A folder for a project, which may not be there yet."""
 
     missing = True
 
 
-class PluginFolder(Named):
+class PluginFolder(CheckedPath):
     """A folder with a plugin, plugins or a marketplace. It is read."""
 
     projects_only = False
 
 
-class ScriptFile(Named):
+class ScriptFile(CheckedPath):
     """A script file in YAML or JSON. Those in Python are code: it would run in the harness."""
 
     projects_only = False
@@ -96,7 +96,7 @@ class Places:
         Raises:
             ScriptError: if it is no path, leads out of the folders, or is not there.
         """
-        if not (isinstance(kind, type) and issubclass(kind, Named)):
+        if not (isinstance(kind, type) and issubclass(kind, CheckedPath)):
             raise NotImplementedError
         if not isinstance(text, str):
             raise TypeError(f"Expected `str`, got `{type(text).__name__}`")
@@ -114,7 +114,7 @@ class Places:
         self._at_rest(kind, found)
         return kind(found)
 
-    def _at_rest(self, kind: type[Named], found: Path) -> None:
+    def _at_rest(self, kind: type[CheckedPath], found: Path) -> None:
         for project in self._worked_in() if kind.projects_only else ():
             if project in found.parents:
                 raise ScriptError(
@@ -132,7 +132,7 @@ def _found(text: str, roots: Sequence[Path]) -> Path:
     return next((place for place in places if os.path.lexists(place)), places[0])
 
 
-def _inside(kind: type[Named], text: str, found: Path, roots: Sequence[Path]) -> None:
+def _inside(kind: type[CheckedPath], text: str, found: Path, roots: Sequence[Path]) -> None:
     """Refuse what is not below a root. A folder for plugins may be a plugin itself; that for projects is no project."""
     if any(root in found.parents or (found == root and not kind.projects_only) for root in roots):
         return
@@ -146,7 +146,7 @@ def _inside(kind: type[Named], text: str, found: Path, roots: Sequence[Path]) ->
     )
 
 
-def _nothing(kind: type[Named], found: Path) -> ScriptError:
+def _nothing(kind: type[CheckedPath], found: Path) -> ScriptError:
     return ScriptError(
         "there is no such file" if kind is ScriptFile else "there is no such folder",
         expected="a path to one; relative ones are below the harness's folders",

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from soundstage.errors import ScriptError
-from soundstage.mcp_server._paths import Named
+from soundstage.mcp_server._paths import CheckedPath
 
 ToolFunction = Callable[..., Awaitable[Mapping[str, Any]]]
 Check = Callable[[type[Any], Any], Any]
@@ -47,11 +47,11 @@ class Tool(NamedTuple):
         return tuple(typing.get_type_hints(self.returns))
 
     def input_schema(self) -> dict[str, Any]:
-        """What it takes, as JSON Schema."""
+        """The arguments, as JSON Schema."""
         return _inlined(self.arguments)
 
     def output_schema(self) -> dict[str, Any]:
-        """What it returns, as JSON Schema: the result, or the envelope of an error."""
+        """The result as JSON Schema, or the envelope of an error."""
         schema = _inlined(self.returns)
         status = schema["properties"]["status"]
         error = {"type": "string", "description": "What went wrong; there when the tool has failed."}
@@ -121,7 +121,7 @@ def _inlined(kind: Any) -> dict[str, Any]:
 
 
 def _path_schema(kind: type[Any]) -> dict[str, Any]:
-    if issubclass(kind, Named):
+    if issubclass(kind, CheckedPath):
         return dict(kind.schema)
     raise NotImplementedError
 

@@ -18,7 +18,7 @@ from soundstage.claude_code.harness._table import TOOLS
 from soundstage.claude_code.projects import _files
 from soundstage.errors import ScriptError
 from soundstage.lifecycle import write_beneath
-from soundstage.mcp_server._paths import Named, NewFolder, PluginFolder, ProjectFolder, plugin_roots
+from soundstage.mcp_server._paths import CheckedPath, NewFolder, PluginFolder, ProjectFolder, plugin_roots
 from soundstage.mcp_server._server import call
 
 NO_PATHS = {
@@ -78,7 +78,7 @@ def _paths(record: type[msgspec.Struct]) -> list[str]:
     return [
         name
         for name, kinds in _taken(record).items()
-        if any(isinstance(kind, type) and issubclass(kind, Named) for kind in kinds)
+        if any(isinstance(kind, type) and issubclass(kind, CheckedPath) for kind in kinds)
     ]
 
 

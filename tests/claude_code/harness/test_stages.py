@@ -6,21 +6,23 @@ from typing import Any
 
 import pytest
 
-from soundstage.claude_code import ClaudeTurn, MadeCommit, Result
-from soundstage.claude_code.harness._conversation import Answer
+from soundstage.claude_code import ClaudeTurn, MadeCommit, TurnResult
+from soundstage.claude_code.harness._conversation import ConversationTurn
 from soundstage.claude_code.harness._stages import check_workflow, stage_after
 from soundstage.errors import ScriptError
 
 
 def turn(*, failed: bool = False, commit: bool = False) -> ClaudeTurn:
     """A turn; with `commit`, one that has made a commit."""
-    result = Result(data={}, is_error=failed, subtype="success", session_id="s")
+    result = TurnResult(data={}, is_error=failed, subtype="success", session_id="s")
     made = (MadeCommit("a" * 40, "feat: x"),) if commit else ()
     return ClaudeTurn(prompt="", messages=(), result=result, commits=made)
 
 
 def after(*asked: tuple[str, ClaudeTurn], workflow: Any = "") -> tuple[str, str]:
-    answers = [Answer(str(number), "s", turn, command) for number, (command, turn) in enumerate(asked)]
+    answers = [
+        ConversationTurn(str(number), "s", turn, command) for number, (command, turn) in enumerate(asked)
+    ]
     where = stage_after(answers, workflow)
     return where.workflow, where.stage
 

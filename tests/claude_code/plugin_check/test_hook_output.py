@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from soundstage.claude_code.plugin_check._environment import Ran
+from soundstage.claude_code.plugin_check._environment import ProgramExit
 from soundstage.claude_code.plugin_check._hook_output import faults
-from soundstage.claude_code.plugin_check._payloads import Scene, payloads
+from soundstage.claude_code.plugin_check._payloads import PayloadContext, payloads
 
 
 def rules(event: str, code: int, output: Any = "", complaint: str = "") -> list[str]:
     text = output if isinstance(output, str) else json.dumps(output)
-    return [fault.rule for fault in faults(event, Ran(code, text, complaint, 0.1))]
+    return [fault.rule for fault in faults(event, ProgramExit(code, text, complaint, 0.1))]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_block_with_its_reason_in_the_output_is_not_silent() -> None:
     ("code", "again", "expected"), [(2, True, ["hook-endless"]), (2, False, []), (0, True, [])]
 )
 def test_a_hook_that_never_lets_the_agent_stop_is_found(code: int, again: bool, expected: list[str]) -> None:
-    ran = Ran(code, "", "not yet" if code else "", 0.1)
+    ran = ProgramExit(code, "", "not yet" if code else "", 0.1)
     assert [fault.rule for fault in faults("Stop", ran, again=again)] == expected
 
 
@@ -55,7 +55,7 @@ def test_a_hook_that_never_lets_the_agent_stop_is_found(code: int, again: bool, 
     ],
 )
 def test_a_hook_is_run_for_the_tools_that_its_matcher_fits(matcher: str, tools: list[str]) -> None:
-    scene = Scene(Path("/p"), Path("/p/f"), Path("/t"), "s")
+    scene = PayloadContext(Path("/p"), Path("/p/f"), Path("/t"), "s")
     assert [payload.data["tool_name"] for payload in payloads("PreToolUse", matcher, scene)] == tools
 
 

@@ -17,7 +17,7 @@ from soundstage.claude_code.plugin_check._known import (
     TOOLS,
     nearest,
 )
-from soundstage.claude_code.plugin_check._payloads import EVENTS, Scene, payloads
+from soundstage.claude_code.plugin_check._payloads import EVENTS, PayloadContext, payloads
 from soundstage.journal import Journal
 from soundstage.models import Script, ScriptedModel
 from soundstage.wire import ModelServer
@@ -27,7 +27,7 @@ from support.plugins import Make, manifest
 NEEDS_CLI = pytest.mark.skipif(
     bundled_cli() is None, reason="needs the Claude Code CLI: pip install 'soundstage[claude]'"
 )
-SCENE = Scene(Path("/p"), Path("/p/hello.py"), Path("/t"), "id", ("mcp__s__look",))
+SCENE = PayloadContext(Path("/p"), Path("/p/hello.py"), Path("/t"), "id", ("mcp__s__look",))
 
 
 @NEEDS_CLI

@@ -11,8 +11,8 @@ import pytest
 from soundstage.claude_code import bundled_cli
 from soundstage.claude_code.plugin_check import (
     RULES,
-    Check,
-    Finding,
+    CheckedPart,
+    PluginFinding,
     PluginReport,
     PluginTestOptions,
     report_html,
@@ -28,16 +28,16 @@ NEEDS_CLI = pytest.mark.skipif(
 )
 
 
-def finding(rule: str, file: str, line: int, message: str = "something") -> Finding:
-    return Finding(
+def finding(rule: str, file: str, line: int, message: str = "something") -> PluginFinding:
+    return PluginFinding(
         rule=rule, severity=RULES[rule].severity, file=file, line=line, message=message, hint=RULES[rule].hint
     )
 
 
 def report(message: str = "something") -> PluginReport:
     checks = (
-        Check(kind="plugin", name="mine", file=".claude-plugin/plugin.json"),
-        Check(
+        CheckedPart(kind="plugin", name="mine", file=".claude-plugin/plugin.json"),
+        CheckedPart(
             kind="command",
             name="/mine:a",
             file="commands/a.md",
@@ -47,7 +47,7 @@ def report(message: str = "something") -> PluginReport:
                 finding("key-unknown", "commands/a.md", 2, message),
             ),
         ),
-        Check(
+        CheckedPart(
             kind="hook",
             name="Stop",
             file="hooks/hooks.json",
@@ -55,7 +55,7 @@ def report(message: str = "something") -> PluginReport:
             findings=(finding("hook-noise", "hooks/hooks.json", 6),),
             seconds=0.25,
         ),
-        Check(kind="server", name="far", file=".mcp.json", line=3, skipped="it is elsewhere"),
+        CheckedPart(kind="server", name="far", file=".mcp.json", line=3, skipped="it is elsewhere"),
     )
     return PluginReport(
         name="mine", version="1.0.0", folder="mine", checks=checks, cli="2.1.330", seconds=1.5

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from soundstage.claude_code.plugin_check import RULES, Finding
-from soundstage.claude_code.plugin_check._declared import Declared
+from soundstage.claude_code.plugin_check import RULES, PluginFinding
+from soundstage.claude_code.plugin_check._declared import DeclaredPlugin
 from soundstage.claude_code.plugin_check._findings import Findings
 from soundstage.claude_code.plugin_check._static import read_folder
 from support.plugins import GREET, Make, hooks, manifest, servers
@@ -19,7 +19,7 @@ MANIFEST = ".claude-plugin/plugin.json"
 ROOT = "${CLAUDE_PLUGIN_ROOT}"
 
 
-def look(folder: Path) -> tuple[tuple[Declared, ...], list[Finding]]:
+def look(folder: Path) -> tuple[tuple[DeclaredPlugin, ...], list[PluginFinding]]:
     findings = Findings(folder.resolve())
     found = read_folder(folder.resolve(), findings)
     return found, [finding for check in findings.close() for finding in check.findings]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from soundstage.claude_code.harness._arguments import SessionId, StageName
-from soundstage.claude_code.harness._conversation import Conversation
+from soundstage.claude_code.harness._conversation import OpenConversation
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._stages import Where, located, plugins_of, stages_of
 from soundstage.errors import ScriptError
@@ -37,7 +37,7 @@ class WorkflowStage(TypedDict):
     stages: list[str]
 
 
-class Transition(TypedDict):
+class StageTransition(TypedDict):
     status: str
     session_id: str
     passed: bool
@@ -47,7 +47,7 @@ class Transition(TypedDict):
 
 
 async def get_agent_mode(harness: Harness, session_id: SessionId) -> Mode:
-    """Get the permission mode that the agent works in, as the CLI itself reports it.
+    """Return the permission mode of the agent, as the CLI itself reports it.
 
     Returns mode (default, acceptEdits, plan, dontAsk, bypassPermissions, auto) and agent (the main agent that
     start_conversation chose; empty for the CLI's own).
@@ -68,7 +68,7 @@ async def get_agent_mode(harness: Harness, session_id: SessionId) -> Mode:
 
 
 async def get_agent_guidance(harness: Harness, session_id: SessionId) -> Guidance:
-    """Get the instructions that are in force, as the model received them on the wire.
+    """Return the current instructions, as the model received them on the wire.
 
     Returns guidance (the system prompt of the last request), command and command_text (the slash command that
     was executed last, and what it expanded to), last_response (the agent's last words) and agents (the
@@ -95,10 +95,10 @@ async def get_agent_guidance(harness: Harness, session_id: SessionId) -> Guidanc
 
 
 async def get_workflow_stage(harness: Harness, session_id: SessionId) -> WorkflowStage:
-    """Get the stage of the workflow that the conversation is in: idle, exploring, planning, coding, complete...
+    """Return the workflow stage of the conversation: idle, exploring, planning, coding, complete...
 
-    It follows from the commands that were executed and what they came to: one that failed changes nothing, and
-    a commit counts when git has made it. It is idle before the first command.
+    The stage follows from the executed commands. A failed command changes nothing, and a commit counts when git
+    has made it. The stage is idle before the first command.
 
     Returns stage, workflow (agent-loop, epti, visual-iteration, or own) and stages (all so far, in order).
 
@@ -118,8 +118,8 @@ async def get_workflow_stage(harness: Harness, session_id: SessionId) -> Workflo
 
 async def verify_agent_transition(
     harness: Harness, session_id: SessionId, expected_stage: StageName
-) -> Transition:
-    """Verify that the conversation is in a stage of its workflow, in any case.
+) -> StageTransition:
+    """Verify that the conversation is in a stage of its workflow. Capitals do not matter.
 
     Returns passed, expected_stage, actual_stage and previous_stage (empty while it is idle).
 
@@ -140,7 +140,7 @@ async def verify_agent_transition(
     }
 
 
-async def _where(conversation: Conversation) -> Where:
+async def _where(conversation: OpenConversation) -> Where:
     """Where a conversation is.
 
     Raises:

@@ -76,7 +76,7 @@ async def assert_contains_keywords(
     keywords: Wanted,
     require_all: All = False,  # noqa: FBT002  (clients name their arguments)
 ) -> Keywords:
-    """Check that a text contains keywords, in capitals or not, without comparing it word for word.
+    """Check that a text contains keywords. Capitals do not matter.
 
     Returns passed (one of them is there; all of them with require_all), found_keywords, missing_keywords,
     match_ratio (0 to 1) and details.
@@ -103,7 +103,7 @@ async def assert_workflow_transition(
     actual_stage: StageName,
     workflow: OfWorkflow = None,
 ) -> TransitionVerdict:
-    """Check that a workflow has reached a stage, and that it may come there from the one before.
+    """Check that a workflow has reached a stage, and that the step from the stage before is allowed.
 
     Returns passed (actual_stage is to_stage, in capitals or not), valid (passed, and the graph has the step
     from_stage -> to_stage; false for stages that no workflow has), expected_transition, actual_stage, details.
@@ -128,7 +128,7 @@ async def assert_command_suggested(
     response: Answered,
     command_name: CommandName,
 ) -> SuggestionVerdict:
-    """Check that an agent suggests a slash command: the whole command, so /plan is not found in /planning.
+    """Check that an agent suggests a slash command. The whole command counts: /plan is not found in /planning.
 
     A name without a plugin is found with any: /plan in /agent-loop:plan.
 
@@ -155,7 +155,7 @@ async def assert_error_handled_gracefully(
     response: Answered,
     error_type: ErrorType,
 ) -> ErrorVerdict:
-    """Check that an agent took an error well: it says so, shows no crash, knows a way on, and names the problem.
+    """Check that an agent handled an error well: it admits and names it, shows no crash, and suggests a next step.
 
     Returns passed, graceful (acknowledged and no crash), recovery_suggested, error_acknowledged, type_named
     (the words fit error_type) and details.

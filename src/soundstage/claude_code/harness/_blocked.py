@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from soundstage.claude_code import ClaudeTurn, ToolUse
+from soundstage.claude_code import ClaudeToolUse, ClaudeTurn
 
 _HOOK: Final = re.compile(
     r"^(?P<hook>\w+(?::[^\s]+)?) hook error: (?:\[[^\]]*\]: )?(?P<reason>.*)", re.DOTALL
@@ -17,7 +17,7 @@ _HOOK: Final = re.compile(
 _FROM: Final = re.compile(r"\n\nThis hook comes from the .* plugin\.\s*$")
 
 
-class Verdict(NamedTuple):
+class HookVerdict(NamedTuple):
     """Whether a hook has stopped an action, which one, and why."""
 
     blocked: bool
@@ -25,8 +25,8 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-def verdict(turn: ClaudeTurn, action_id: str) -> Verdict | None:
-    """What became of an action of a turn; `None` if the turn has no such action.
+def verdict(turn: ClaudeTurn, action_id: str) -> HookVerdict | None:
+    """Return whether an action of a turn was stopped; `None` if the turn has no such action.
 
     Args:
         turn: the turn.
@@ -38,15 +38,19 @@ def verdict(turn: ClaudeTurn, action_id: str) -> Verdict | None:
     return None if use is None else _tool(turn, use)
 
 
-def _tool(turn: ClaudeTurn, use: ToolUse) -> Verdict:
+def _tool(turn: ClaudeTurn, use: ClaudeToolUse) -> HookVerdict:
     if turn.blocked_by(use.id) != "hook":
-        return Verdict(blocked=False)
+        return HookVerdict(blocked=False)
     said = _HOOK.match(use.text or "")
     if said is None:
-        return Verdict(blocked=True, reason=use.text or "")
-    return Verdict(blocked=True, hook=said["hook"], reason=_FROM.sub("", said["reason"]).strip())
+        return HookVerdict(blocked=True, reason=use.text or "")
+    return HookVerdict(blocked=True, hook=said["hook"], reason=_FROM.sub("", said["reason"]).strip())
 
 
-def _prompt(turn: ClaudeTurn) -> Verdict:
+def _prompt(turn: ClaudeTurn) -> HookVerdict:
     reason = turn.prompt_blocked
-    return Verdict(blocked=True, hook="UserPromptSubmit", reason=reason) if reason else Verdict(blocked=False)
+    return (
+        HookVerdict(blocked=True, hook="UserPromptSubmit", reason=reason)
+        if reason
+        else HookVerdict(blocked=False)
+    )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from soundstage.claude_code import ClaudeSession, SlashCommand
 from soundstage.claude_code.harness._arguments import Seconds, SessionId
-from soundstage.claude_code.harness._conversation import Answer, Config
+from soundstage.claude_code.harness._conversation import Config, ConversationTurn
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._open import open_conversation
 from soundstage.claude_code.harness._stages import located
@@ -18,7 +18,7 @@ from soundstage.errors import AppError
 from soundstage.mcp_server import ProjectFolder
 
 
-class Executed(TypedDict):
+class CommandResult(TypedDict):
     status: str
     command_id: str
     response: str
@@ -27,7 +27,7 @@ class Executed(TypedDict):
     metadata: dict[str, Any]
 
 
-class Output(TypedDict):
+class CommandOutput(TypedDict):
     status: str
     command_id: str
     command: str
@@ -65,7 +65,7 @@ SomeSession = Annotated[
 
 async def execute_command(
     harness: Harness, command: Line, session_id: SessionId, timeout: Seconds = 30.0
-) -> Executed:
+) -> CommandResult:
     """Execute a slash command in a conversation and wait until the agent has finished.
 
     Commands of plugins are called with their plugin: /agent-loop:explore. A bare name that only one plugin has
@@ -84,10 +84,10 @@ async def execute_command(
     name, _, arguments = command.strip().removeprefix("/").partition(" ")
     full = full_name(name, await conversation.session.commands())
     turn = await conversation.session.run_command(full, arguments.strip(), within=timeout)
-    answer = Answer(harness.ids.draw("cmd_", 8), session_id, turn, full)
+    answer = ConversationTurn(harness.ids.draw("cmd_", 8), session_id, turn, full)
     harness.keep(answer)
     expansion = turn.expansion
-    found: Executed = {
+    found: CommandResult = {
         "status": "success",
         "command_id": answer.id,
         "response": turn.text,
@@ -107,8 +107,8 @@ async def execute_command(
     return error_of(turn, found)
 
 
-async def get_command_output(harness: Harness, command_id: CommandId) -> Output:
-    """Get what a command that was executed came to.
+async def get_command_output(harness: Harness, command_id: CommandId) -> CommandOutput:
+    """Return the output of an executed command.
 
     Returns output (the agent's final words) and command. When the turn failed, status is "error".
 
@@ -117,7 +117,7 @@ async def get_command_output(harness: Harness, command_id: CommandId) -> Output:
     Example: get_command_output(command_id="cmd_1a2b3c4d")
     """
     answer = harness.answer(command_id, "command")
-    found: Output = {
+    found: CommandOutput = {
         "status": "success",
         "command_id": answer.id,
         "command": f"/{answer.command}",
@@ -127,7 +127,7 @@ async def get_command_output(harness: Harness, command_id: CommandId) -> Output:
 
 
 async def list_available_commands(harness: Harness, session_id: SomeSession = None) -> Commands:
-    """List the slash commands that can be used now, skills included. Asks no model.
+    """List the available slash commands and skills. Ask no model.
 
     Without session_id: those of the installed plugins and of the CLI itself. Plugins that were given to one
     conversation (plugin_dirs) are listed with its session_id.
@@ -160,7 +160,7 @@ async def list_available_commands(harness: Harness, session_id: SomeSession = No
 async def verify_command_expansion(
     harness: Harness, command: Line, session_id: SomeSession = None
 ) -> Expanded:
-    """Verify that a slash command exists and expands: run it in a conversation of its own, and look at the wire.
+    """Verify that a slash command exists and expands: run it in a new conversation, and read the model request.
 
     The conversation has the installed plugins; with session_id also the project, plugin_dirs, settings and permissions
     of that one, in which nothing is said. A shell command in the text of the command runs in the project.

@@ -19,7 +19,7 @@ from soundstage.models import ScriptedModel
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `start_conversation` can be told."""
+    """The arguments of `start_conversation`."""
 
     script: dict[str, Any] | list[Any] | str | None = None
     strict: bool = False
@@ -63,7 +63,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return config
 
 
-class Answer(NamedTuple):
+class ConversationTurn(NamedTuple):
     """A prompt or a command that has been carried out. `command` is empty for a prompt."""
 
     id: str
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
     command: str = ""
 
 
-class Conversation(NamedTuple):
+class OpenConversation(NamedTuple):
     """A conversation that is open.
 
     Args:
@@ -89,7 +89,7 @@ class Conversation(NamedTuple):
     project: Path
     model: ScriptedModel
     begin: int
-    answers: list[Answer]
+    answers: list[ConversationTurn]
 
     @property
     def id(self) -> str:

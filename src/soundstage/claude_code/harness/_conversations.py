@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 from msgspec import Meta
 
 from soundstage.claude_code.harness._arguments import Seconds, SessionId
-from soundstage.claude_code.harness._conversation import Answer, Config
+from soundstage.claude_code.harness._conversation import Config, ConversationTurn
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._open import open_conversation
 from soundstage.claude_code.harness._views import error_of, history, tool_calls
@@ -72,7 +72,7 @@ Options = Annotated[
 
 
 async def start_conversation(harness: Harness, config: Options = None) -> Started:
-    """Start a conversation: the real Claude Code CLI in a project folder, with a model that says what you script.
+    """Start a conversation: the real Claude Code CLI in a project folder, with a scripted model.
 
     config, all keys optional:
     - script: what the model replies. Without one it says "nothing scripted for that" each time. Either
@@ -111,7 +111,7 @@ async def start_conversation(harness: Harness, config: Options = None) -> Starte
 async def send_prompt(
     harness: Harness, prompt: Prompt, session_id: SessionId, timeout: Seconds = 60.0
 ) -> Prompted:
-    """Send what a user says, and wait until the agent has finished its turn.
+    """Send a prompt, and wait until the agent has finished its turn.
 
     Returns response_id, for get_response. A turn that failed has a response too.
 
@@ -122,13 +122,13 @@ async def send_prompt(
     """
     conversation = harness.conversation(session_id)
     turn = await conversation.session.prompt(prompt, within=timeout)
-    answer = Answer(harness.ids.draw("resp_", 8), session_id, turn)
+    answer = ConversationTurn(harness.ids.draw("resp_", 8), session_id, turn)
     harness.keep(answer)
     return {"status": "success", "response_id": answer.id, "session_id": session_id}
 
 
 async def get_response(harness: Harness, response_id: ResponseId) -> Response:
-    """Get what the agent answered to a prompt.
+    """Return the answer of the agent to a prompt.
 
     Returns response (its final words; content is the same), prompt, session_id, tool_calls (name, arguments,
     result, is_error, action_id), denials (tools that were not allowed) and duration_ms. When the turn failed,
@@ -155,7 +155,7 @@ async def get_response(harness: Harness, response_id: ResponseId) -> Response:
 
 
 async def get_conversation_history(harness: Harness, session_id: SessionId) -> History:
-    """Get all turns of a conversation in order: what the user said, what the agent said, which tools it used.
+    """Return all turns of a conversation in order: prompts, answers and tool calls.
 
     Returns history, a list of {"role": "user" | "assistant" | "tool", ...} as the model was told, subagents
     left out; and total, the number of entries.

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypedDict
 from msgspec import Meta
 
 from soundstage.claude_code.harness._arguments import ProjectPath
-from soundstage.claude_code.harness._conversation import Conversation
+from soundstage.claude_code.harness._conversation import OpenConversation
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._stages import stage_of
 from soundstage.claude_code.projects import (
@@ -207,11 +207,11 @@ async def capture_test_artifacts(
     session_id: OneSession = None,
     project_path: OneProject = None,
 ) -> Captured:
-    """Keep what a test leaves behind, in a folder TEST_YYYYmmdd_HHMMSS below the artifacts folder.
+    """Save the artifacts of a test in a folder TEST_YYYYmmdd_HHMMSS below the artifacts folder.
 
-    logs: the journal of everything since the last reset (journal.jsonl) and what the model was asked and said
+    logs: the journal of everything since the last reset (journal.jsonl) and the requests and replies of the model
     (model.log). screenshots: pictures that tools returned, and terminals. session_state: each conversation with
-    history, stage and hooks, and the CLI's own transcripts. git_diffs: the project's commits and what is not committed.
+    history, stage and hooks, and the CLI's own transcripts. git_diffs: the project's commits and uncommitted changes.
 
     Returns artifacts_dir, files_captured (how many), artifact_paths, and missing: kinds of which there was
     nothing, with the reason.
@@ -243,14 +243,16 @@ async def capture_test_artifacts(
     }
 
 
-def _project(harness: Harness, chosen: list[Conversation], project_path: ProjectFolder | None) -> Path | None:
+def _project(
+    harness: Harness, chosen: list[OpenConversation], project_path: ProjectFolder | None
+) -> Path | None:
     if project_path is not None:
         return project_path.path
     newest = [conversation.project for conversation in chosen] or harness.made
     return newest[-1] if newest else None
 
 
-def _state(conversation: Conversation) -> dict[str, Any]:
+def _state(conversation: OpenConversation) -> dict[str, Any]:
     where = stage_of(conversation)
     return {
         "project": str(conversation.project),

@@ -1,4 +1,4 @@
-"""What one client of the harness works with, at three levels.
+"""The state of one client of the harness, at three levels.
 
 - Test: the projects that it has generated, the artifacts that it has captured.
 - Session: its conversations, each with its own process, script, project and part of the journal.
@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from soundstage.claude_code import ClaudeCode, find_cli
 from soundstage.claude_code._transcript import transcript_files
-from soundstage.claude_code.harness._conversation import Answer, Conversation
+from soundstage.claude_code.harness._conversation import ConversationTurn, OpenConversation
 from soundstage.claude_code.harness._models import ConversationModels
-from soundstage.claude_code.harness._stubs import Declared, Stubs, declared_servers
+from soundstage.claude_code.harness._stubs import ConfiguredServer, Stubs, declared_servers
 from soundstage.claude_code.projects import reset_projects
 from soundstage.clock import IdSource, SystemClock
 from soundstage.drivers import AnyIsolation, Isolation, as_isolation
@@ -75,8 +75,8 @@ class Harness:
         self.began = 0  # the position of the journal at which the test began
         self.stubs = Stubs(self.journal)
         self.servers: dict[str, McpProcess] = {}
-        self.conversations: dict[str, Conversation] = {}
-        self.answers: dict[str, Answer] = {}
+        self.conversations: dict[str, OpenConversation] = {}
+        self.answers: dict[str, ConversationTurn] = {}
         self._cli = cli
         self._lock = asyncio.Lock()
         self._closing = asyncio.Lock()
@@ -143,7 +143,7 @@ class Harness:
 
     # --- session
 
-    def conversation(self, session_id: str) -> Conversation:
+    def conversation(self, session_id: str) -> OpenConversation:
         """An open conversation of this client.
 
         Raises:
@@ -159,8 +159,8 @@ class Harness:
             )
         return found
 
-    def answer(self, identity: str, kind: str) -> Answer:
-        """What a prompt or a command came to.
+    def answer(self, identity: str, kind: str) -> ConversationTurn:
+        """Return the outcome of a prompt or a command.
 
         Raises:
             ScriptError: if there is none with this id.
@@ -175,12 +175,12 @@ class Harness:
             )
         return found
 
-    def keep(self, answer: Answer) -> None:
+    def keep(self, answer: ConversationTurn) -> None:
         """Keep what a prompt or a command came to."""
         self.conversation(answer.session_id).answers.append(answer)
         self.answers[answer.id] = answer
 
-    async def end(self, conversation: Conversation) -> int:
+    async def end(self, conversation: OpenConversation) -> int:
         """End a conversation. Returns the exit code of its process."""
         self.conversations.pop(conversation.id, None)
         self.models.remove(conversation.id)
@@ -240,7 +240,7 @@ class Harness:
         self._desk = desk
         return claude
 
-    async def declared_servers(self, *folders: Path) -> list[Declared]:
+    async def declared_servers(self, *folders: Path) -> list[ConfiguredServer]:
         """The MCP servers of the installed plugins, and of plugins in `folders`."""
         installed = await self._claude.plugins.list() if self._claude is not None else ()
         enabled = [Path(plugin.folder) for plugin in installed if plugin.enabled]

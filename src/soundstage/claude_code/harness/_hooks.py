@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 from msgspec import Meta
 
 from soundstage.claude_code import PluginHook, settings_hooks
-from soundstage.claude_code.harness._blocked import Verdict, verdict
+from soundstage.claude_code.harness._blocked import HookVerdict, verdict
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._stubs import plugin_folders
 from soundstage.errors import ScriptError
@@ -18,7 +18,7 @@ from soundstage.journal import HookFired, MessageReceived
 from soundstage.mcp_server import ProjectFolder
 
 
-class Hooks(TypedDict):
+class HookList(TypedDict):
     status: str
     hooks: list[dict[str, Any]]
     total: int
@@ -80,8 +80,8 @@ Limit = Annotated[int, Meta(ge=1, le=1000, description="How many at most, the ne
 OneSession = Annotated[str | None, Meta(description="Of this conversation alone, its plugin_dirs included.")]
 
 
-async def list_active_hooks(harness: Harness, session_id: OneSession = None) -> Hooks:
-    """List the hooks that run: those of the enabled plugins, of plugin_dirs and of settings of conversations.
+async def list_active_hooks(harness: Harness, session_id: OneSession = None) -> HookList:
+    """List the active hooks: those of the enabled plugins, of plugin_dirs and of settings of conversations.
 
     Returns hooks, each with name (PreToolUse:Bash), event, matcher, type, command, timeout and plugin; and
     their total.
@@ -101,7 +101,7 @@ async def trigger_hook(
     project_path: Folder = None,
     session_id: OneSession = None,
 ) -> Triggered:
-    """Run a hook's command as the CLI does, with a payload of your own, and tell what it decided.
+    """Run a hook's command as the CLI does, with a payload of your own, and return its decision.
 
     All active hooks of this name run whose matcher fits payload's tool_name, one after the other. Nothing is
     sent to a model.
@@ -154,7 +154,7 @@ async def trigger_hook(
 async def get_hook_execution_log(
     harness: Harness, hook_name: HookName, session_id: OneSession = None, limit: Limit = 50
 ) -> HookLog:
-    """Get what hooks did since the last reset, in order, by trigger_hook too (session_id is empty then).
+    """Return all runs of a hook since the last reset, in order. session_id is empty for trigger_hook.
 
     The CLI names executions by event and tool (PreToolUse:Bash); it does not say which plugin's they are.
 
@@ -178,7 +178,7 @@ async def get_hook_execution_log(
 
 
 async def verify_hook_blocked_action(harness: Harness, action_id: ActionId) -> Blocked:
-    """Tell whether a hook has stopped an action: a tool call, or a prompt.
+    """Return whether a hook has stopped an action: a tool call, or a prompt.
 
     Returns blocked, hook (as the CLI names it) and reason (the hook's own words). An action that was refused
     for want of permission, not by a hook, is not blocked by a hook.
@@ -204,7 +204,7 @@ async def verify_hook_blocked_action(harness: Harness, action_id: ActionId) -> B
 
 
 async def active_hooks(harness: Harness, session_id: str | None) -> tuple[PluginHook, ...]:
-    """The hooks that run: of plugins, and of the settings of conversations."""
+    """Return the active hooks: of plugins, and of the settings of conversations."""
     claude = await harness.claude()
     chosen = (
         list(harness.conversations.values()) if session_id is None else [harness.conversation(session_id)]
@@ -222,7 +222,7 @@ async def active_hooks(harness: Harness, session_id: str | None) -> tuple[Plugin
 
 
 def names(hook: PluginHook) -> set[str]:
-    """What a hook may be called."""
+    """Return the names of a hook."""
     tools = [part.strip() for part in re.split(r"[|,]", hook.matcher) if part.strip()]
     bare = {hook.event, hook.name, *(f"{hook.event}:{tool}" for tool in tools)}
     scripts = {Path(found).stem for found in re.findall(r"[\w./${}-]+\.\w+", hook.command)}
@@ -267,7 +267,7 @@ def _executions(harness: Harness, session_id: str | None) -> Iterator[dict[str, 
         }
 
 
-def _verdict(harness: Harness, action_id: str) -> Verdict | None:
+def _verdict(harness: Harness, action_id: str) -> HookVerdict | None:
     for answer in harness.answers.values():
         found = verdict(answer.turn, action_id if action_id != answer.id else "")
         if found is not None:

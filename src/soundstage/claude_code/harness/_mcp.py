@@ -85,9 +85,9 @@ PluginRoot = Annotated[
 async def start_mcp_server(
     harness: Harness, server_name: ServerName, server_config: ServerConfig, plugin_root: PluginRoot = None
 ) -> ServerStarted:
-    """Start a real MCP server as .mcp.json says, in a process of its own with a throw-away home and no network.
+    """Start an MCP server from an entry of .mcp.json, in a process of its own with a throw-away home and no network.
 
-    It is there to be tested by itself, with verify_mcp_communication; conversations start the servers of their
+    Use it to test the server by itself, with verify_mcp_communication; conversations start the servers of their
     plugins themselves. It runs until stop_mcp_server, a reset, or the end of this connection.
 
     Returns server_id (mcp_NAME_ and 8 digits), pid, port (null: it is spoken to over its streams), server_name
@@ -120,7 +120,7 @@ async def start_mcp_server(
 
 
 async def stop_mcp_server(harness: Harness, server_id: ServerId) -> ServerStopped:
-    """Stop an MCP server that start_mcp_server has started, with all that it has started.
+    """Stop an MCP server of start_mcp_server, and all processes of it.
 
     Returns status (true), stopped (its process is gone), cleaned (its folders are gone) and exit_code.
 
@@ -142,7 +142,7 @@ async def stop_mcp_server(harness: Harness, server_id: ServerId) -> ServerStoppe
 async def verify_mcp_communication(
     harness: Harness, server_id: ServerId, timeout: Seconds = 5.0
 ) -> Communication:
-    """Ask a server that start_mcp_server has started whether it answers: a handshake, and its list of tools.
+    """Check that a server of start_mcp_server answers a handshake and lists its tools.
 
     Returns responding, latency_ms (measured), tools_available (how many), tools (their names).
 
@@ -166,7 +166,7 @@ async def verify_mcp_communication(
 async def mock_mcp_tool_response(
     harness: Harness, tool_name: ToolName, mock_response: MockResponse
 ) -> Mocked:
-    """Let an MCP tool return what you say, in conversations that are started afterwards.
+    """Set the response of an MCP tool, for conversations that start afterwards.
 
     The stub serves under the plugin's own tool name; the real server of that tool is not started in these
     conversations, and of its tools only those with a stub are there. Registering a tool again replaces its

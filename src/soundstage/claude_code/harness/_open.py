@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from soundstage.claude_code.harness._conversation import Config, Conversation
+from soundstage.claude_code.harness._conversation import Config, OpenConversation
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._models import read_script
 from soundstage.claude_code.harness._stages import check_workflow
@@ -14,7 +14,7 @@ from soundstage.errors import ScriptError
 from soundstage.models import ScriptedModel
 
 
-async def open_conversation(harness: Harness, config: Config, *, listed: bool = True) -> Conversation:
+async def open_conversation(harness: Harness, config: Config, *, listed: bool = True) -> OpenConversation:
     """A new conversation of this client.
 
     Args:
@@ -48,7 +48,7 @@ async def open_conversation(harness: Harness, config: Config, *, listed: bool = 
     except BaseException:
         harness.models.remove(session_id)
         raise
-    conversation = Conversation(session, config, project, model, begin, [])
+    conversation = OpenConversation(session, config, project, model, begin, [])
     if listed:
         harness.conversations[session_id] = conversation
     return conversation

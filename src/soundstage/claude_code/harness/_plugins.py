@@ -26,7 +26,7 @@ class Uninstalled(TypedDict):
     uninstalled: bool
 
 
-class Listed(TypedDict):
+class PluginList(TypedDict):
     status: str
     plugins: list[dict[str, Any]]
     total: int
@@ -53,7 +53,7 @@ Marketplace = Annotated[
 async def install_plugin(
     harness: Harness, plugin_name: PluginName, marketplace_path: Marketplace = None
 ) -> Installed:
-    """Install a plugin with the real CLI, and check that all of it loads.
+    """Install a plugin with the real CLI, and check that all parts of it load.
 
     It counts for conversations that are started afterwards; those that run already have it after their next
     start. A folder marketplace is read in place. To load a plugin for one conversation only, without a
@@ -94,7 +94,7 @@ async def uninstall_plugin(harness: Harness, plugin_name: PluginName) -> Uninsta
     return {"status": "success", "plugin_name": plugin.name, "uninstalled": True}
 
 
-async def list_plugins(harness: Harness) -> Listed:
+async def list_plugins(harness: Harness) -> PluginList:
     """List the installed plugins.
 
     Returns plugins, each with name, plugin_id, version, status (loaded, unloaded, error), path, mcp_servers
@@ -108,7 +108,7 @@ async def list_plugins(harness: Harness) -> Listed:
 
 
 async def get_plugin_status(harness: Harness, plugin_name: PluginName) -> PluginStatus:
-    """Tell whether an installed plugin loads.
+    """Return the status of an installed plugin.
 
     Returns status: "loaded"; "unloaded" when it is disabled; "error" when a part of it does not load, and
     then `error` says which part and why. Also plugin_id, version, enabled and defects.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from soundstage.claude_code import ClaudeTurn
-from soundstage.claude_code.harness._conversation import Answer, Conversation
+from soundstage.claude_code.harness._conversation import ConversationTurn, OpenConversation
 from soundstage.errors import ScriptError
 from soundstage.testing.semantics import WORKFLOWS
 
@@ -28,12 +28,12 @@ class Where(NamedTuple):
     passed: tuple[str, ...]
 
 
-def stage_of(conversation: Conversation) -> Where:
+def stage_of(conversation: OpenConversation) -> Where:
     """Where a conversation is."""
     return stage_after(conversation.answers, conversation.config.workflow)
 
 
-async def located(conversation: Conversation) -> Where:
+async def located(conversation: OpenConversation) -> Where:
     """Where a conversation is; before the first command, in the workflow of its plugins. No stage if they have none."""
     where = stage_of(conversation)
     if where.workflow:
@@ -44,7 +44,7 @@ async def located(conversation: Conversation) -> Where:
     return where._replace(workflow=known[0] if len(known) == 1 else "")
 
 
-async def plugins_of(conversation: Conversation) -> list[str]:
+async def plugins_of(conversation: OpenConversation) -> list[str]:
     """The plugins whose commands a conversation has."""
     return sorted({command.plugin for command in await conversation.session.commands() if command.plugin})
 
@@ -62,7 +62,7 @@ def stages_of(where: Where, workflow: str | Mapping[str, str]) -> tuple[str, ...
     return tuple(dict.fromkeys(stage for one in chosen for stage in one.stages))
 
 
-def stage_after(answers: Iterable[Answer], workflow: str | Mapping[str, str] = "") -> Where:
+def stage_after(answers: Iterable[ConversationTurn], workflow: str | Mapping[str, str] = "") -> Where:
     """Where these answers lead to. Pure.
 
     Args:

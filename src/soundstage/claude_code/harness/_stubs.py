@@ -20,7 +20,7 @@ from soundstage.mcp import McpStubs, server_entries, split_claude_tool
 ALONE: Final = "mock"  # the server of tools that no plugin has
 
 
-class Declared(NamedTuple):
+class ConfiguredServer(NamedTuple):
     """A server that a plugin declares: its name among all servers, and its entry in a configuration."""
 
     name: str
@@ -55,7 +55,9 @@ class Stubs:
         if stubs is not None:
             await stubs.stop()
 
-    def options(self, declared: Iterable[Declared], settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    def options(
+        self, declared: Iterable[ConfiguredServer], settings: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
         """The options of a session with these stubs: `mcp_servers` and `settings`.
 
         Args:
@@ -81,7 +83,7 @@ def _answer(response: Mapping[str, Any]) -> dict[str, Any]:
     return {"json": dict(response)}
 
 
-def target(tool_name: str, declared: Iterable[Declared]) -> tuple[str, str]:
+def target(tool_name: str, declared: Iterable[ConfiguredServer]) -> tuple[str, str]:
     """The server and the tool that a client means.
 
     Args:
@@ -103,7 +105,7 @@ def target(tool_name: str, declared: Iterable[Declared]) -> tuple[str, str]:
     return (names[0] if names else ALONE), tool_name
 
 
-def declared_servers(folders: Iterable[Path]) -> list[Declared]:
+def declared_servers(folders: Iterable[Path]) -> list[ConfiguredServer]:
     """The servers that plugins declare, in `.mcp.json` or in their manifest; `folders` may hold plugins too."""
     return [server for plugin in plugin_folders(folders) for server in _servers(plugin)]
 
@@ -119,7 +121,7 @@ def _plugins(folder: Path) -> list[Path]:
     return sorted(path.parent.parent for path in folder.glob("*/.claude-plugin/plugin.json"))
 
 
-def _servers(plugin: Path) -> list[Declared]:
+def _servers(plugin: Path) -> list[ConfiguredServer]:
     manifest = _json(plugin / ".claude-plugin/plugin.json")
     given = manifest.get("mcpServers")
     if isinstance(given, str):
@@ -129,7 +131,8 @@ def _servers(plugin: Path) -> list[Declared]:
     text = json.dumps(given).replace("${CLAUDE_PLUGIN_ROOT}", json.dumps(str(plugin))[1:-1])
     name = manifest.get("name", plugin.name)
     return [
-        Declared(f"plugin_{name}_{key}", entry) for key, entry in server_entries(json.loads(text)).items()
+        ConfiguredServer(f"plugin_{name}_{key}", entry)
+        for key, entry in server_entries(json.loads(text)).items()
     ]
 
 

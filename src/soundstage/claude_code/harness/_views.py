@@ -1,4 +1,4 @@
-"""What tools say about turns and conversations. Pure views."""
+"""Turns and conversations as results of tools. Pure views."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from soundstage.claude_code import AssistantMessage, ClaudeTurn
-from soundstage.claude_code.harness._conversation import Conversation
+from soundstage.claude_code.harness._conversation import OpenConversation
 from soundstage.messages import Text, ToolCall, ToolResult
 
 T = TypeVar("T", bound=Mapping[str, Any])
@@ -34,7 +34,7 @@ def error_of(turn: ClaudeTurn, found: T) -> T:
     return found | {"status": "error", "error": turn.text or turn.subtype}  # type: ignore[operator,no-any-return]
 
 
-def history(conversation: Conversation) -> list[dict[str, Any]]:
+def history(conversation: OpenConversation) -> list[dict[str, Any]]:
     """The history, as the turns tell it: prompts, words and tools of the main agent; the turn that broke off, too."""
     turns = [answer.turn for answer in conversation.answers]
     if conversation.session.unfinished is not None:

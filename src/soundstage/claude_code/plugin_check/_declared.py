@@ -1,4 +1,4 @@
-"""What a plugin declares, as its files say: the work list of the tests with the real CLI."""
+"""The declared parts of a plugin, as its files say: the work list of the tests with the real CLI."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DeclaredServer(NamedTuple):
     entry: Entry
 
 
-class Declared(NamedTuple):
+class DeclaredPlugin(NamedTuple):
     """All of one plugin. `entry` is for findings about the plugin as a whole."""
 
     name: str

@@ -28,7 +28,7 @@ _LEFT_OUT: Final = (".git", "__pycache__")
 GRACE: Final = 0.5  # seconds that a program gets to end; nobody waits for its good-bye
 
 
-class Ran(NamedTuple):
+class ProgramExit(NamedTuple):
     """How a program ended. `code` is `None` for one that had to be ended."""
 
     code: int | None
@@ -107,7 +107,7 @@ class PluginEnvironment:
             ) from None
 
     def variables(self) -> dict[str, str]:
-        """What Claude Code sets for hooks and servers of a plugin."""
+        """The variables that Claude Code sets for hooks and servers of a plugin."""
         return {
             "CLAUDE_PLUGIN_ROOT": str(self.plugin),
             "CLAUDE_PLUGIN_DATA": str(self._root / "data"),
@@ -129,7 +129,7 @@ class PluginEnvironment:
             code=None,  # the checks judge it
         )
 
-    async def run(self, argv: Sequence[str], *, stdin: str, within: float, **environment: str) -> Ran:
+    async def run(self, argv: Sequence[str], *, stdin: str, within: float, **environment: str) -> ProgramExit:
         """Run a program to its end, or end it after `within` seconds.
 
         Raises:
@@ -145,7 +145,7 @@ class PluginEnvironment:
         finally:
             await program.stop()
         out, err = ("\n".join(program.lines(channel)) for channel in ("stdout", "stderr"))
-        return Ran(code, out, err, time.perf_counter() - began)
+        return ProgramExit(code, out, err, time.perf_counter() - began)
 
     def mark(self) -> int:
         """Where the journal is now; see `tell_since`."""

@@ -1,4 +1,4 @@
-"""What must reach the model when a command is run, and what of it is missing. Pure.
+"""The text that must reach the model when a command is run, and the parts of it that are missing. Pure.
 
 What the CLI puts in the place of arguments and of its own variables is known (`command_pieces`), the output of shell
 commands is not. All that is known has to arrive, in order; spaces and line ends do not count.
@@ -28,7 +28,7 @@ class Gap(NamedTuple):
 
 
 def first_gap(body: str, sent: str, *, names: tuple[str, ...] = ()) -> Gap | None:
-    """What did not arrive when a command was run with `ARGUMENTS`; nothing if all did.
+    """Return the first part that did not arrive when a command was run with `ARGUMENTS`; `None` if all did.
 
     Args:
         body: the text of the command, below its front matter.

@@ -1,4 +1,4 @@
-"""What a test of a plugin finds: frozen records."""
+"""The results of a test of a plugin: frozen records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Severity = Literal["error", "warning"]
 Kind = Literal["marketplace", "plugin", "command", "agent", "skill", "hook", "server"]
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class PluginFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Something wrong in a plugin.
 
     Args:
@@ -39,7 +39,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.place}: {self.severity}: {self.message} ({self.rule})"
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class CheckedPart(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was looked at: a command, a hook, a server.
 
     Args:
@@ -56,7 +56,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     file: str
     line: int = 0
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[PluginFinding, ...] = ()
     seconds: float = 0.0
     skipped: str = ""
 
@@ -81,27 +81,27 @@ class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     version: str = ""
     folder: str
-    checks: tuple[Check, ...]
+    checks: tuple[CheckedPart, ...]
     cli: str = ""
     seconds: float = 0.0
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[PluginFinding, ...]:
         """All that is wrong, by file and line."""
         found = (finding for check in self.checks for finding in check.findings)
         return tuple(sorted(found, key=lambda item: (item.file, item.line, item.rule, item.message)))
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
-        """What does not work."""
+    def errors(self) -> tuple[PluginFinding, ...]:
+        """The findings about parts that do not work."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property
-    def warnings(self) -> tuple[Finding, ...]:
-        """What may not do what was meant."""
+    def warnings(self) -> tuple[PluginFinding, ...]:
+        """The findings about parts that may not do what was meant."""
         return tuple(finding for finding in self.findings if finding.severity == "warning")
 
-    def by_file(self) -> Iterator[tuple[str, list[Finding]]]:
+    def by_file(self) -> Iterator[tuple[str, list[PluginFinding]]]:
         """The findings of each file, files in order."""
         files = dict.fromkeys(finding.file for finding in self.findings)
         for file in files:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soundstage.claude_code.plugin_check._finding import Check, Finding, Kind
+from soundstage.claude_code.plugin_check._finding import CheckedPart, Kind, PluginFinding
 from soundstage.claude_code.plugin_check._rules import RULES
 from soundstage.errors import ScriptProblem
 
 
 class Entry:
-    """One thing that is looked at. Findings are added to it; `Findings.close` makes a `Check` of it."""
+    """One thing that is looked at. Findings are added to it; `Findings.close` makes a `CheckedPart` of it."""
 
     def __init__(self, kind: Kind, name: str, file: str, line: int) -> None:
         self.kind: Kind = kind
@@ -19,13 +19,13 @@ class Entry:
         self.line = line
         self.seconds = 0.0
         self.skipped = ""
-        self.findings: list[Finding] = []
+        self.findings: list[PluginFinding] = []
 
     def add(
         self, rule: str, message: str, *, line: int | None = None, file: str | None = None, hint: str = ""
     ) -> None:
         """Write down a finding; without `line` and `file`, at the place where the thing is declared."""
-        found = Finding(
+        found = PluginFinding(
             rule=rule,
             severity=RULES[rule].severity,
             file=self.file if file is None else file,
@@ -41,9 +41,9 @@ class Entry:
         """Whether there is an error."""
         return any(finding.severity == "error" for finding in self.findings)
 
-    def check(self) -> Check:
+    def check(self) -> CheckedPart:
         """As a record."""
-        return Check(
+        return CheckedPart(
             kind=self.kind,
             name=self.name,
             file=self.file,
@@ -87,7 +87,7 @@ class Findings:
         """Whether anything is known about a file."""
         return any(finding.file == file for entry in self.entries for finding in entry.findings)
 
-    def close(self) -> tuple[Check, ...]:
+    def close(self) -> tuple[CheckedPart, ...]:
         """Everything, as records."""
         return tuple(entry.check() for entry in self.entries)
 

@@ -13,7 +13,7 @@ from soundstage.claude_code import PatternError, javascript, matches
 from soundstage.claude_code.plugin_check._declared import DeclaredHook
 from soundstage.claude_code.plugin_check._findings import Entry, Findings
 from soundstage.claude_code.plugin_check._known import HOOK_TYPES, TOOL_EVENTS, TOOLS, nearest
-from soundstage.claude_code.plugin_check._manifest import Manifest
+from soundstage.claude_code.plugin_check._manifest import PluginManifest
 from soundstage.claude_code.plugin_check._paths import inside
 from soundstage.claude_code.plugin_check._payloads import EVENTS
 from soundstage.claude_code.plugin_check._sources import read_json
@@ -33,14 +33,14 @@ class _Source(NamedTuple):
     entry: Entry
 
 
-def read_hooks(manifest: Manifest, root: Path, findings: Findings) -> tuple[DeclaredHook, ...]:
+def read_hooks(manifest: PluginManifest, root: Path, findings: Findings) -> tuple[DeclaredHook, ...]:
     """The hooks of a plugin. What is wrong with them is written down."""
     return tuple(
         hook for source in _sources(manifest, root, findings) for hook in _hooks(source, root, findings)
     )
 
 
-def _sources(manifest: Manifest, root: Path, findings: Findings) -> Iterator[_Source]:
+def _sources(manifest: PluginManifest, root: Path, findings: Findings) -> Iterator[_Source]:
     files = [root / "hooks/hooks.json"] if (root / "hooks/hooks.json").is_file() else []
     for named in manifest.named("hooks"):
         if isinstance(named.value, str):

@@ -1,4 +1,4 @@
-"""What a hook's exit code and output mean to Claude Code, and what is wrong with them. Pure.
+"""The meaning of a hook's exit code and output to Claude Code, and the rules that they break. Pure.
 
 Source: the schema that CLI 2.1.330 checks the output against, and runs of it.
 """
@@ -18,7 +18,7 @@ from soundstage.claude_code import (
     PluginHook,
     judge,
 )
-from soundstage.claude_code.plugin_check._environment import Ran
+from soundstage.claude_code.plugin_check._environment import ProgramExit
 from soundstage.claude_code.plugin_check._known import nearest
 from soundstage.match import objects_in, preview
 
@@ -42,36 +42,40 @@ _SPECIFIC: Final[dict[str, frozenset[str]]] = {
 BLOCKS, _NOT_EXECUTABLE, _NOT_FOUND = 2, 126, 127  # exit codes
 
 
-class Fault(NamedTuple):
+class BrokenRule(NamedTuple):
     """A rule that was broken, and how."""
 
     rule: str
     message: str
 
 
-def faults(event: str, ran: Ran, *, again: bool = False) -> Iterator[Fault]:
-    """What is wrong with what a hook did.
+def faults(event: str, ran: ProgramExit, *, again: bool = False) -> Iterator[BrokenRule]:
+    """Return the rules that a run of a hook has broken.
 
     Args:
         event: when it was run.
         ran: how it ended.
         again: whether it was told that the agent goes on already because of it (`stop_hook_active`).
 
-    >>> [fault.rule for fault in faults("Stop", Ran(1, "", "oops", 0.1))]
+    >>> [fault.rule for fault in faults("Stop", ProgramExit(1, "", "oops", 0.1))]
     ['hook-fails']
     """
     complaint = _last_line(ran.stderr)
     verdict = judge(PluginHook(event=event), ran.code, ran.stdout, ran.stderr)
     if verdict.blocked and again:
-        yield Fault("hook-endless", "blocks again, though it was told that the agent goes on because of it")
+        yield BrokenRule(
+            "hook-endless", "blocks again, though it was told that the agent goes on because of it"
+        )
     if ran.code == BLOCKS:
         if not verdict.reason:
-            yield Fault("hook-silent", "blocks without a word on standard error")
+            yield BrokenRule("hook-silent", "blocks without a word on standard error")
     elif ran.code != 0:
-        yield Fault("hook-fails", f"exits with code {ran.code}{_meaning(ran.code)}: {complaint or 'no word'}")
+        yield BrokenRule(
+            "hook-fails", f"exits with code {ran.code}{_meaning(ran.code)}: {complaint or 'no word'}"
+        )
     else:
         if complaint:
-            yield Fault("hook-noise", f"succeeds, and complains: {complaint}")
+            yield BrokenRule("hook-noise", f"succeeds, and complains: {complaint}")
         yield from _of_output(event, ran.stdout.strip())
 
 
@@ -86,25 +90,27 @@ def _last_line(text: str) -> str:
     return preview(lines[-1], 200) if lines else ""
 
 
-def _of_output(event: str, text: str) -> Iterator[Fault]:
+def _of_output(event: str, text: str) -> Iterator[BrokenRule]:
     if not text.startswith("{"):  # plain text is for the transcript, or for the model
         if _hidden(text):
-            yield Fault("hook-output", "prints text before its JSON, so that all of it counts as text")
+            yield BrokenRule("hook-output", "prints text before its JSON, so that all of it counts as text")
         return
     try:
         output = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        yield Fault("hook-output", f"prints what begins like JSON and is none: {error}")
+        yield BrokenRule("hook-output", f"prints what begins like JSON and is none: {error}")
         return
     for key, value in output.items():
         wanted = OUTPUT_FIELDS.get(key)
         if key not in _KEYS:
-            yield Fault("hook-output-keys", f"prints the key {key!r}, which is unknown{nearest(key, _KEYS)}")
+            yield BrokenRule(
+                "hook-output-keys", f"prints the key {key!r}, which is unknown{nearest(key, _KEYS)}"
+            )
         elif wanted is not None and not isinstance(value, wanted[0]):
-            yield Fault("hook-output", f"prints {key!r} as {preview(repr(value))}; it is {wanted[1]}")
+            yield BrokenRule("hook-output", f"prints {key!r} as {preview(repr(value))}; it is {wanted[1]}")
     decision = output.get("decision", "block")
     if decision not in DECISIONS:
-        yield Fault("hook-output", f"prints the decision {decision!r}; there are approve and block")
+        yield BrokenRule("hook-output", f"prints the decision {decision!r}; there are approve and block")
     specific = output.get("hookSpecificOutput")
     if isinstance(specific, dict):
         yield from _of_specific(event, specific)
@@ -115,18 +121,18 @@ def _hidden(text: str) -> bool:
     return any(not _KEYS.isdisjoint(output) for output in objects_in(text))
 
 
-def _of_specific(event: str, output: dict[str, Any]) -> Iterator[Fault]:
+def _of_specific(event: str, output: dict[str, Any]) -> Iterator[BrokenRule]:
     if event not in SPECIFIC_EVENTS:
-        yield Fault("hook-output", f"prints hookSpecificOutput, which {event} does not have")
+        yield BrokenRule("hook-output", f"prints hookSpecificOutput, which {event} does not have")
         return
     named = output.get("hookEventName")
     if named != event:
         said = "no hookEventName" if named is None else f"hookEventName {named!r}"
-        yield Fault("hook-output", f"prints hookSpecificOutput with {said}; the event is {event}")
+        yield BrokenRule("hook-output", f"prints hookSpecificOutput with {said}; the event is {event}")
     decision = output.get("permissionDecision", "allow")
     if decision not in PERMISSIONS:
         known = ", ".join(PERMISSIONS)
-        yield Fault("hook-output", f"prints the permissionDecision {decision!r}; there are {known}")
+        yield BrokenRule("hook-output", f"prints the permissionDecision {decision!r}; there are {known}")
     for key in output.keys() - _SPECIFIC.get(event, output.keys()):
         known = nearest(key, _SPECIFIC[event])
-        yield Fault("hook-output-keys", f"prints hookSpecificOutput.{key}, which is unknown{known}")
+        yield BrokenRule("hook-output-keys", f"prints hookSpecificOutput.{key}, which is unknown{known}")

@@ -8,10 +8,10 @@ from typing import Final
 import msgspec
 
 from soundstage.claude_code import hook_argv, hook_limit
-from soundstage.claude_code.plugin_check._declared import Declared, DeclaredHook
-from soundstage.claude_code.plugin_check._environment import FILE, SESSION, PluginEnvironment, Ran
-from soundstage.claude_code.plugin_check._hook_output import Fault, faults
-from soundstage.claude_code.plugin_check._payloads import Scene, payloads
+from soundstage.claude_code.plugin_check._declared import DeclaredHook, DeclaredPlugin
+from soundstage.claude_code.plugin_check._environment import FILE, SESSION, PluginEnvironment, ProgramExit
+from soundstage.claude_code.plugin_check._hook_output import BrokenRule, faults
+from soundstage.claude_code.plugin_check._payloads import PayloadContext, payloads
 from soundstage.errors import EnvironmentProblem
 
 MORE: Final = "end it sooner, or give it more time in this test: --within SECONDS"
@@ -25,9 +25,9 @@ _NOT_RUN: Final = {
 _PLACE: Final = re.compile(r'(?P<file>/[^\s":]+)(?:", line |: line |:)(?P<line>\d+)')
 
 
-async def run_hooks(plugin: Declared, stage: PluginEnvironment) -> None:
+async def run_hooks(plugin: DeclaredPlugin, stage: PluginEnvironment) -> None:
     """Run all hooks of a plugin. What is wrong with them is written down."""
-    scene = Scene(stage.project, stage.project / FILE, stage.transcript, SESSION)
+    scene = PayloadContext(stage.project, stage.project / FILE, stage.transcript, SESSION)
     for hook in plugin.hooks:
         kind = str(hook.data.get("type"))
         if kind in _NOT_RUN:
@@ -38,11 +38,11 @@ async def run_hooks(plugin: Declared, stage: PluginEnvironment) -> None:
             stage.tell_since(mark, hook.entry)
 
 
-async def _run(hook: DeclaredHook, scene: Scene, stage: PluginEnvironment) -> None:
+async def _run(hook: DeclaredHook, scene: PayloadContext, stage: PluginEnvironment) -> None:
     declared = float(hook.data.get("timeout") or hook_limit(hook.event))
     within = min(declared, stage.within)
-    found: dict[Fault, list[str]] = {}
-    places: dict[Fault, tuple[str, int]] = {}
+    found: dict[BrokenRule, list[str]] = {}
+    places: dict[BrokenRule, tuple[str, int]] = {}
     for occasion in payloads(hook.event, hook.matcher, scene):
         ran = await _once(hook, occasion.data, stage, within)
         hook.entry.seconds += ran.seconds
@@ -62,7 +62,9 @@ async def _run(hook: DeclaredHook, scene: Scene, stage: PluginEnvironment) -> No
         hook.entry.add(fault.rule, message, file=file, line=line)
 
 
-async def _once(hook: DeclaredHook, data: dict[str, object], stage: PluginEnvironment, within: float) -> Ran:
+async def _once(
+    hook: DeclaredHook, data: dict[str, object], stage: PluginEnvironment, within: float
+) -> ProgramExit:
     try:
         return await stage.run(
             _argv(hook, stage),
@@ -71,7 +73,7 @@ async def _once(hook: DeclaredHook, data: dict[str, object], stage: PluginEnviro
             CLAUDE_ENV_FILE=str(stage.transcript.with_name("env.sh")),
         )
     except EnvironmentProblem as error:
-        return Ran(127, "", error.seen, 0.0)
+        return ProgramExit(127, "", error.seen, 0.0)
 
 
 def _argv(hook: DeclaredHook, stage: PluginEnvironment) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from soundstage.claude_code.plugin_check._finding import Check, Finding, PluginReport
+from soundstage.claude_code.plugin_check._finding import CheckedPart, PluginFinding, PluginReport
 
 _NOT_XML: Final = re.compile(
     r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
@@ -37,11 +37,11 @@ def report_junit(report: PluginReport, *, strict: bool = False) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _failures(check: Check, *, strict: bool) -> list[Finding]:
+def _failures(check: CheckedPart, *, strict: bool) -> list[PluginFinding]:
     return [finding for finding in check.findings if strict or finding.severity == "error"]
 
 
-def _case(suite: ET.Element, check: Check, *, strict: bool) -> None:
+def _case(suite: ET.Element, check: CheckedPart, *, strict: bool) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
@@ -67,7 +67,7 @@ def _case(suite: ET.Element, check: Check, *, strict: bool) -> None:
         ET.SubElement(case, "system-out").text = _clean("\n".join(map(_told, others)))
 
 
-def _told(finding: Finding) -> str:
+def _told(finding: PluginFinding) -> str:
     return f"{finding}\n  next step: {finding.hint}" if finding.hint else str(finding)
 
 

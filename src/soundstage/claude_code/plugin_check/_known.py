@@ -1,4 +1,4 @@
-"""What Claude Code knows: tables. As version 2.1.330 has them; the conformance test compares them with the CLI."""
+"""Tables of names in Claude Code 2.1.330; the conformance test compares them with the CLI."""
 
 from __future__ import annotations
 

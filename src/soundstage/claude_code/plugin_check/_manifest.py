@@ -23,7 +23,7 @@ SEMVER: Final = re.compile(
 )
 
 
-class Named(NamedTuple):
+class ManifestItem(NamedTuple):
     """Something that the manifest names or holds: a path, or the thing itself; with its line."""
 
     value: Any
@@ -32,8 +32,8 @@ class Named(NamedTuple):
     key: str = ""
 
 
-class Manifest(NamedTuple):
-    """What the manifest says. `entry` is the check of the plugin as a whole."""
+class PluginManifest(NamedTuple):
+    """A plugin's manifest. `entry` is the check of the plugin as a whole."""
 
     name: str
     version: str
@@ -41,14 +41,14 @@ class Manifest(NamedTuple):
     entry: Entry
     path: Path
 
-    def named(self, key: str) -> list[Named]:
-        """What stands under a key that takes one, several, or several by name."""
+    def named(self, key: str) -> list[ManifestItem]:
+        """Return the items under a key that takes one, several, or several by name."""
         field = self.node.fields.get(key)
         if field is None:
             return []
         if isinstance(field.node.value, list):
-            return [Named(item.value, item, item.line) for item in field.node.items]
-        return [Named(field.node.value, field.node, field.line)]
+            return [ManifestItem(item.value, item, item.line) for item in field.node.items]
+        return [ManifestItem(field.node.value, field.node, field.line)]
 
 
 def _is_author(value: Any) -> bool:
@@ -84,7 +84,7 @@ _TYPES: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
 }
 
 
-def read_manifest(root: Path, findings: Findings) -> Manifest | None:
+def read_manifest(root: Path, findings: Findings) -> PluginManifest | None:
     """The manifest of a plugin; nothing without a name in it. All that is wrong is written down."""
     path = root / MANIFEST
     entry = findings.open("plugin", root.resolve().name, path)
@@ -103,7 +103,7 @@ def read_manifest(root: Path, findings: Findings) -> Manifest | None:
         return None
     entry.name = name
     version = node.value.get("version", "")
-    return Manifest(name, version if isinstance(version, str) else "", node, entry, path)
+    return PluginManifest(name, version if isinstance(version, str) else "", node, entry, path)
 
 
 def _name(node: SourceNode, entry: Entry) -> str:
@@ -139,7 +139,7 @@ def _types(node: SourceNode, entry: Entry) -> None:
 
 
 def markdown_files(
-    manifest: Manifest, root: Path, kind: str, findings: Findings
+    manifest: PluginManifest, root: Path, kind: str, findings: Findings
 ) -> Iterator[tuple[Path, str]]:
     """Markdown files of commands or agents, each with its name without the plugin's.
 
@@ -177,7 +177,7 @@ def markdown_files(
         )
 
 
-def _by_name(manifest: Manifest, node: SourceNode, root: Path, here: str) -> Iterator[tuple[Path, str]]:
+def _by_name(manifest: PluginManifest, node: SourceNode, root: Path, here: str) -> Iterator[tuple[Path, str]]:
     """Commands as an object: name to `{"source": path}`. Those with `content` have no file."""
     for name, field in node.fields.items():
         source = field.node.value.get("source") if isinstance(field.node.value, dict) else None
@@ -198,7 +198,7 @@ def _in_folder(folder: Path) -> Iterator[tuple[Path, str]]:
             yield path, ":".join(path.relative_to(folder).with_suffix("").parts)
 
 
-def skill_files(manifest: Manifest, root: Path, findings: Findings) -> Iterator[tuple[Path, str]]:
+def skill_files(manifest: PluginManifest, root: Path, findings: Findings) -> Iterator[tuple[Path, str]]:
     """The SKILL.md files, each with the name of its folder: of the standard folder, and those that are named."""
     folders = [root / "skills"]
     for named in manifest.named("skills"):

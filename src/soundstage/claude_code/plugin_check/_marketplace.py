@@ -13,7 +13,7 @@ from soundstage.scripts import SourceNode
 MARKETPLACE: Final = ".claude-plugin/marketplace.json"
 
 
-class Listed(NamedTuple):
+class ListedPlugin(NamedTuple):
     """A plugin of a marketplace that is a folder in it."""
 
     name: str
@@ -22,7 +22,7 @@ class Listed(NamedTuple):
     line: int
 
 
-def read_marketplace(root: Path, findings: Findings) -> tuple[Listed, ...]:
+def read_marketplace(root: Path, findings: Findings) -> tuple[ListedPlugin, ...]:
     """The plugins of a marketplace that are folders in it. All that is wrong is written down."""
     path = root / MARKETPLACE
     entry = findings.open("marketplace", root.resolve().name, path)
@@ -50,8 +50,8 @@ def _head(node: SourceNode, entry: Entry) -> None:
         entry.add("type", 'the owner is an object with a "name"', line=owner.line if owner else node.line)
 
 
-def _plugins(items: list[SourceNode], root: Path, entry: Entry) -> tuple[Listed, ...]:
-    found: dict[str, Listed] = {}
+def _plugins(items: list[SourceNode], root: Path, entry: Entry) -> tuple[ListedPlugin, ...]:
+    found: dict[str, ListedPlugin] = {}
     for item in items:
         data = item.value
         name = data.get("name") if isinstance(data, dict) else None
@@ -67,5 +67,5 @@ def _plugins(items: list[SourceNode], root: Path, entry: Entry) -> tuple[Listed,
         elif isinstance(source.node.value, str):
             folder = inside(root, source.node.value, entry, line=source.line, file=entry.file)
             if folder is not None:
-                found[name] = Listed(name, folder, entry, item.fields["name"].line)
+                found[name] = ListedPlugin(name, folder, entry, item.fields["name"].line)
     return tuple(found.values())

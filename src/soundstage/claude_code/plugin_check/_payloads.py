@@ -1,4 +1,4 @@
-"""What Claude Code hands to hooks: a payload for each event, and for each tool that a matcher fits. Pure.
+"""The input that Claude Code hands to hooks: a payload for each event, and for each tool that a matcher fits. Pure.
 
 Fields and values are those of CLI 2.1.330. A hook gets one payload for every kind of occasion: `SessionStart` for
 a new session, `PreToolUse` for each tool that its matcher fits among those that it knows, at most `MOST`.
@@ -25,7 +25,7 @@ class Payload(NamedTuple):
     data: dict[str, Any]
 
 
-class Scene(NamedTuple):
+class PayloadContext(NamedTuple):
     """Where the hook runs: a project with a file, a session, the plugin's own MCP tools."""
 
     project: Path
@@ -35,7 +35,7 @@ class Scene(NamedTuple):
     tools: tuple[str, ...] = ()
 
 
-def _tool_inputs(scene: Scene) -> dict[str, dict[str, Any]]:
+def _tool_inputs(scene: PayloadContext) -> dict[str, dict[str, Any]]:
     file = str(scene.file)
     return {
         "Bash": {"command": "ls -la", "description": "List the files"},
@@ -102,7 +102,7 @@ _MODEL: Final = {
 _TASK: Final = {"task_id": "1", "task_subject": "look", "task_description": "Look at the code."}
 
 
-def _occasions(scene: Scene) -> dict[str, tuple[dict[str, Any], ...]]:
+def _occasions(scene: PayloadContext) -> dict[str, tuple[dict[str, Any], ...]]:
     """Payloads of events that are about no tool. The first field that differs names the occasion."""
     file, project = str(scene.file), str(scene.project)
     stop = {"stop_hook_active": False, "last_assistant_message": "Done.", "background_tasks": []}
@@ -159,13 +159,13 @@ def _occasions(scene: Scene) -> dict[str, tuple[dict[str, Any], ...]]:
     }
 
 
-_NOWHERE: Final = Scene(Path("/"), Path("/"), Path("/"), "")
+_NOWHERE: Final = PayloadContext(Path("/"), Path("/"), Path("/"), "")
 EVENTS: Final = frozenset((*_EXTRAS, *_occasions(_NOWHERE)))
 """Every event that Claude Code has."""
 _SAYS_WHICH: Final = ("source", "reason", "trigger", "notification_type")
 
 
-def payloads(event: str, matcher: str, scene: Scene) -> list[Payload]:
+def payloads(event: str, matcher: str, scene: PayloadContext) -> list[Payload]:
     """The payloads that a hook is run with.
 
     Args:
@@ -184,7 +184,7 @@ def payloads(event: str, matcher: str, scene: Scene) -> list[Payload]:
     return [Payload(name, {**common, **data}) for name, data in found]
 
 
-def _for_tools(event: str, matcher: str, scene: Scene) -> list[tuple[str, dict[str, Any]]]:
+def _for_tools(event: str, matcher: str, scene: PayloadContext) -> list[tuple[str, dict[str, Any]]]:
     inputs = _tool_inputs(scene)
     names = [tool for tool in inputs if _fits(matcher, tool)]
     if not names and matcher:
@@ -196,7 +196,7 @@ def _for_tools(event: str, matcher: str, scene: Scene) -> list[tuple[str, dict[s
     ]
 
 
-def _plain(event: str, matcher: str, scene: Scene) -> list[tuple[str, dict[str, Any]]]:
+def _plain(event: str, matcher: str, scene: PayloadContext) -> list[tuple[str, dict[str, Any]]]:
     found = []
     for data in _occasions(scene)[event]:
         which = next((str(data[key]) for key in _SAYS_WHICH if key in data), "")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.claude_code import find_cli
-from soundstage.claude_code.plugin_check._declared import Declared
+from soundstage.claude_code.plugin_check._declared import DeclaredPlugin
 from soundstage.claude_code.plugin_check._environment import PluginEnvironment
 from soundstage.claude_code.plugin_check._finding import PluginReport
 from soundstage.claude_code.plugin_check._findings import Findings
@@ -28,7 +28,7 @@ WITHIN: Final = 10.0
 
 
 class PluginTestOptions(NamedTuple):
-    """What to test, and how.
+    """The options of a test: the folder, the reports, how strict it is.
 
     Args:
         folder: a plugin, or a marketplace with plugins.
@@ -153,14 +153,14 @@ def _folder(folder: Path | str) -> Path:
     return root
 
 
-def _title(root: Path, plugins: Sequence[Declared], findings: Findings) -> str:
+def _title(root: Path, plugins: Sequence[DeclaredPlugin], findings: Findings) -> str:
     if len(plugins) == 1:
         return plugins[0].name
     return next((entry.name for entry in findings.entries if entry.kind == "marketplace"), root.name)
 
 
 async def _run(
-    plugin: Declared, findings: Findings, isolation: AnyIsolation, within: float, cli: Path
+    plugin: DeclaredPlugin, findings: Findings, isolation: AnyIsolation, within: float, cli: Path
 ) -> str:
     async with PluginEnvironment(plugin.root, findings.path(plugin.root), isolation, within) as stage:
         await stage.run(["true"], stdin="", within=within)  # whether programs can be run at all

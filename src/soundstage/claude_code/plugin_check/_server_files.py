@@ -11,7 +11,7 @@ from soundstage.claude_code.plugin_check._declared import DeclaredServer
 from soundstage.claude_code.plugin_check._findings import Entry, Findings
 from soundstage.claude_code.plugin_check._hook_files import check_script
 from soundstage.claude_code.plugin_check._known import VARIABLES, nearest
-from soundstage.claude_code.plugin_check._manifest import Manifest
+from soundstage.claude_code.plugin_check._manifest import PluginManifest
 from soundstage.claude_code.plugin_check._paths import inside
 from soundstage.claude_code.plugin_check._sources import read_json
 from soundstage.scripts import SourceField, SourceNode
@@ -21,7 +21,7 @@ _VARIABLE: Final = re.compile(r"\$\{(?P<name>[A-Za-z_][\w.]*)(?P<default>:-[^}]*
 _ROOT: Final = "${CLAUDE_PLUGIN_ROOT}"
 
 
-def read_servers(manifest: Manifest, root: Path, findings: Findings) -> tuple[DeclaredServer, ...]:
+def read_servers(manifest: PluginManifest, root: Path, findings: Findings) -> tuple[DeclaredServer, ...]:
     """The MCP servers of a plugin. What is wrong with them is written down."""
     found: dict[str, DeclaredServer] = {}
     for node, file, entry in _sources(manifest, root, findings):
@@ -33,7 +33,9 @@ def read_servers(manifest: Manifest, root: Path, findings: Findings) -> tuple[De
     return tuple(found.values())
 
 
-def _sources(manifest: Manifest, root: Path, findings: Findings) -> Iterator[tuple[SourceNode, Path, Entry]]:
+def _sources(
+    manifest: PluginManifest, root: Path, findings: Findings
+) -> Iterator[tuple[SourceNode, Path, Entry]]:
     files = [root / ".mcp.json"] if (root / ".mcp.json").is_file() else []
     for named in manifest.named("mcpServers"):
         if isinstance(named.value, str) and not named.value.endswith((".mcpb", ".dxt")):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from soundstage.claude_code.plugin_check._declared import Declared, DeclaredServer
+from soundstage.claude_code.plugin_check._declared import DeclaredPlugin, DeclaredServer
 from soundstage.claude_code.plugin_check._environment import GRACE, PluginEnvironment
 from soundstage.claude_code.plugin_check._findings import Entry
 from soundstage.claude_code.plugin_check._server_files import REMOTE, unset_variables
@@ -20,7 +20,7 @@ _TOOL: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")  # what the Messages API take
 _PLAIN: Final = re.compile(r"[a-zA-Z0-9_.-]+")  # a name that the CLI does not change
 
 
-async def run_servers(plugin: Declared, stage: PluginEnvironment) -> None:
+async def run_servers(plugin: DeclaredPlugin, stage: PluginEnvironment) -> None:
     """Start all servers of a plugin, one after the other. What is wrong with them is written down."""
     known = stage.variables()
     for server in plugin.servers:
@@ -36,7 +36,7 @@ async def run_servers(plugin: Declared, stage: PluginEnvironment) -> None:
             stage.tell_since(mark, server.entry)
 
 
-async def _run(plugin: Declared, server: DeclaredServer, stage: PluginEnvironment, mark: int) -> None:
+async def _run(plugin: DeclaredPlugin, server: DeclaredServer, stage: PluginEnvironment, mark: int) -> None:
     entry = server.entry
     process = McpProcess(
         server.data,
@@ -103,7 +103,7 @@ async def _tools(process: McpProcess, within: float) -> list[Any]:
         params = {"cursor": cursor}
 
 
-def _check_tools(plugin: Declared, server: DeclaredServer, tools: list[Any]) -> None:
+def _check_tools(plugin: DeclaredPlugin, server: DeclaredServer, tools: list[Any]) -> None:
     entry, names = server.entry, set[str]()
     for tool in tools:
         name = tool.get("name") if isinstance(tool, Mapping) else None
@@ -116,7 +116,7 @@ def _check_tools(plugin: Declared, server: DeclaredServer, tools: list[Any]) -> 
         _check_schema(name, tool.get("inputSchema"), entry)
 
 
-def _is_name(name: str, plugin: Declared, server: DeclaredServer) -> bool:
+def _is_name(name: str, plugin: DeclaredPlugin, server: DeclaredServer) -> bool:
     """Whether the model can be given the tool: its whole name has letters, digits, `_` and `-`, 128 at most."""
     whole = claude_tool(server.name, name, plugin=plugin.name)
     return _PLAIN.fullmatch(name) is not None and _TOOL.fullmatch(whole) is not None

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from soundstage.claude_code import ClaudeCode, ClaudeTurn, Defect, Validation, argument_names
-from soundstage.claude_code.plugin_check._declared import Declared, DeclaredText
+from soundstage.claude_code.plugin_check._declared import DeclaredPlugin, DeclaredText
 from soundstage.claude_code.plugin_check._environment import PluginEnvironment
 from soundstage.claude_code.plugin_check._expansion import ARGUMENTS, first_gap
 from soundstage.claude_code.plugin_check._findings import Findings
@@ -27,7 +27,9 @@ _RUN: Final = re.compile(r"!`[^`\n]+`|```!.*?```", re.DOTALL)
 _OFF: Final = ("false", "no", "0")
 
 
-async def run_in_cli(plugin: Declared, stage: PluginEnvironment, findings: Findings, *, cli: Path) -> str:
+async def run_in_cli(
+    plugin: DeclaredPlugin, stage: PluginEnvironment, findings: Findings, *, cli: Path
+) -> str:
     """Run a plugin in the CLI. What is wrong is written down. Returns the version of the CLI.
 
     Raises:
@@ -53,7 +55,12 @@ async def run_in_cli(plugin: Declared, stage: PluginEnvironment, findings: Findi
 
 
 async def _look(
-    plugin: Declared, claude: ClaudeCode, stage: PluginEnvironment, findings: Findings, *, with_servers: bool
+    plugin: DeclaredPlugin,
+    claude: ClaudeCode,
+    stage: PluginEnvironment,
+    findings: Findings,
+    *,
+    with_servers: bool,
 ) -> str:
     checked = await claude.plugins.validate(stage.plugin)
     for defect in checked.defects:
@@ -76,7 +83,9 @@ async def _look(
     return turn.init.version if turn.init is not None else ""
 
 
-def _not_loaded(turn: ClaudeTurn, plugin: Declared, stage: PluginEnvironment, findings: Findings) -> None:
+def _not_loaded(
+    turn: ClaudeTurn, plugin: DeclaredPlugin, stage: PluginEnvironment, findings: Findings
+) -> None:
     """Write down that nothing of a plugin is there: what has no finding of its own has not been tested either."""
     said = "; ".join(defect.message for defect in turn.plugin_defects) or "it does not say why"
     plugin.entry.add("not-loaded", stage.untouched(f"Claude Code does not load {plugin.name}: {said}"))
@@ -86,7 +95,7 @@ def _not_loaded(turn: ClaudeTurn, plugin: Declared, stage: PluginEnvironment, fi
             entry.skipped = f"{plugin.name} is not loaded"
 
 
-def _hooks(plugin: Declared, checked: Validation) -> None:
+def _hooks(plugin: DeclaredPlugin, checked: Validation) -> None:
     """Compare the hooks with those that the CLI has found."""
     listed = {
         (hook.event, hook.matcher if hook.matcher != "*" else "", hook.command) for hook in checked.hooks
@@ -99,7 +108,7 @@ def _hooks(plugin: Declared, checked: Validation) -> None:
             hook.entry.add("not-listed", f"Claude Code does not run {hook.entry.name}")
 
 
-def _refused(defect: Defect, plugin: Declared, stage: PluginEnvironment, findings: Findings) -> None:
+def _refused(defect: Defect, plugin: DeclaredPlugin, stage: PluginEnvironment, findings: Findings) -> None:
     """Write down what the CLI says, unless more is known about that file already."""
     root = stage.plugin.resolve().as_posix() + "/"
     inner = defect.file.removeprefix(root) if defect.file.startswith(root) else ""
@@ -113,14 +122,14 @@ def _refused(defect: Defect, plugin: Declared, stage: PluginEnvironment, finding
     plugin.entry.add(rule, stage.untouched(defect.message), file=file, line=defect.line)
 
 
-def _agents(plugin: Declared, turn: ClaudeTurn) -> None:
+def _agents(plugin: DeclaredPlugin, turn: ClaudeTurn) -> None:
     listed = turn.init.agents if turn.init is not None else ()
     for agent in plugin.agents:
         if agent.name not in listed:
             agent.entry.add("not-listed", f"Claude Code does not offer the agent {agent.name}")
 
 
-def _servers(plugin: Declared, turn: ClaudeTurn) -> None:
+def _servers(plugin: DeclaredPlugin, turn: ClaudeTurn) -> None:
     states = {item.get("name"): item.get("status") for item in (turn.init.mcp_servers if turn.init else ())}
     for server in plugin.servers:
         state = states.get(f"plugin:{plugin.name}:{server.name}")
@@ -129,7 +138,7 @@ def _servers(plugin: Declared, turn: ClaudeTurn) -> None:
             server.entry.add("server-fails", message)
 
 
-def _skills(plugin: Declared, turn: ClaudeTurn, listed: frozenset[str]) -> None:
+def _skills(plugin: DeclaredPlugin, turn: ClaudeTurn, listed: frozenset[str]) -> None:
     told = _told(turn)
     for skill in plugin.skills:
         if skill.called not in listed and skill.name not in told and skill.called not in told:
@@ -137,7 +146,7 @@ def _skills(plugin: Declared, turn: ClaudeTurn, listed: frozenset[str]) -> None:
 
 
 async def _commands(
-    plugin: Declared, claude: ClaudeCode, stage: PluginEnvironment, listed: frozenset[str]
+    plugin: DeclaredPlugin, claude: ClaudeCode, stage: PluginEnvironment, listed: frozenset[str]
 ) -> None:
     over = ""
     for command in plugin.commands:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from soundstage.claude_code.plugin_check._declared import Declared
+from soundstage.claude_code.plugin_check._declared import DeclaredPlugin
 from soundstage.claude_code.plugin_check._findings import Findings
 from soundstage.claude_code.plugin_check._hook_files import read_hooks
 from soundstage.claude_code.plugin_check._manifest import MANIFEST, markdown_files, read_manifest, skill_files
@@ -14,8 +14,8 @@ from soundstage.claude_code.plugin_check._server_files import read_servers
 from soundstage.claude_code.plugin_check._texts import read_texts, refuse_same_names
 
 
-def read_plugin(root: Path, findings: Findings) -> Declared | None:
-    """What a plugin declares; nothing without a usable manifest. All that is wrong is written down."""
+def read_plugin(root: Path, findings: Findings) -> DeclaredPlugin | None:
+    """Return the declared parts of a plugin; `None` without a usable manifest. Problems become findings."""
     manifest = read_manifest(root, findings)
     if manifest is None:
         return None
@@ -24,7 +24,7 @@ def read_plugin(root: Path, findings: Findings) -> Declared | None:
     skills = read_texts(skill_files(manifest, root, findings), "skill", manifest, findings)
     refuse_same_names(itertools.chain(commands, skills))
     refuse_same_names(agents)
-    return Declared(
+    return DeclaredPlugin(
         name=manifest.name,
         version=manifest.version,
         root=root,
@@ -37,9 +37,9 @@ def read_plugin(root: Path, findings: Findings) -> Declared | None:
     )
 
 
-def read_folder(folder: Path, findings: Findings) -> tuple[Declared, ...]:
+def read_folder(folder: Path, findings: Findings) -> tuple[DeclaredPlugin, ...]:
     """The plugin in a folder, or those of the marketplace in it, or both."""
-    found: list[Declared | None] = []
+    found: list[DeclaredPlugin | None] = []
     listed = read_marketplace(folder, findings) if (folder / MARKETPLACE).is_file() else ()
     if (folder / MANIFEST).is_file() or not (folder / MARKETPLACE).is_file():
         found.append(read_plugin(folder, findings))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from soundstage.claude_code.plugin_check._finding import Finding, PluginReport
+from soundstage.claude_code.plugin_check._finding import PluginFinding, PluginReport
 
 
 def report_text(report: PluginReport) -> str:
     """The report for people, without the last newline.
 
     Example:
-        >>> from soundstage.claude_code.plugin_check import Check, PluginReport
-        >>> check = Check(kind="command", name="/a:plan", file="commands/plan.md")
+        >>> from soundstage.claude_code.plugin_check import CheckedPart, PluginReport
+        >>> check = CheckedPart(kind="command", name="/a:plan", file="commands/plan.md")
         >>> print(report_text(PluginReport(name="a", folder="a", checks=(check,))))
         a: 1 command
         1 check, nothing wrong
@@ -22,7 +22,7 @@ def report_text(report: PluginReport) -> str:
 
 
 def headline(report: PluginReport) -> str:
-    """What was tested, with what."""
+    """Return one line: the folder that was tested, and the version of the CLI."""
     kinds = Counter(check.kind for check in report.checks if check.kind != "plugin")
     parts = ", ".join(_count(number, kind) for kind, number in kinds.items()) or "nothing in it"
     version = f" {report.version}" if report.version else ""
@@ -54,7 +54,7 @@ def _files(report: PluginReport) -> Iterator[str]:
         yield ""
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(finding: PluginFinding) -> Iterator[str]:
     place = str(finding.line) if finding.line else "-"
     yield f"  {place:>4}  {finding.severity:<7}  {_line(finding.message)}  [{finding.rule}]"
     if finding.hint:

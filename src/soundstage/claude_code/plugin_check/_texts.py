@@ -11,7 +11,7 @@ from soundstage.claude_code.plugin_check._declared import DeclaredText
 from soundstage.claude_code.plugin_check._finding import Kind
 from soundstage.claude_code.plugin_check._findings import Entry, Findings
 from soundstage.claude_code.plugin_check._known import FRONT_MATTER, TOOLS, nearest
-from soundstage.claude_code.plugin_check._manifest import Manifest
+from soundstage.claude_code.plugin_check._manifest import PluginManifest
 from soundstage.claude_code.plugin_check._sources import Document, read_document
 
 _TOOL_KEYS: Final = ("tools", "allowed-tools", "disallowed-tools", "disallowedTools")
@@ -19,7 +19,7 @@ _TOOL: Final = re.compile(r"[A-Za-z_*][\w*.-]*")
 
 
 def read_texts(
-    files: Iterable[tuple[Path, str]], kind: Kind, manifest: Manifest, findings: Findings
+    files: Iterable[tuple[Path, str]], kind: Kind, manifest: PluginManifest, findings: Findings
 ) -> tuple[DeclaredText, ...]:
     """The commands, agents or skills of a plugin. What is wrong with them is written down."""
     return tuple(
@@ -27,7 +27,9 @@ def read_texts(
     )
 
 
-def _read(path: Path, name: str, kind: Kind, manifest: Manifest, findings: Findings) -> DeclaredText | None:
+def _read(
+    path: Path, name: str, kind: Kind, manifest: PluginManifest, findings: Findings
+) -> DeclaredText | None:
     shown = f"/{manifest.name}:{name}" if kind == "command" else f"{manifest.name}:{name}"
     entry = findings.open(kind, shown, path)
     document = read_document(path, entry, findings)

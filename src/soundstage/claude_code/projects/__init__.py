@@ -19,7 +19,7 @@ from soundstage.claude_code.projects._create import (
     create_project,
     project_text,
 )
-from soundstage.claude_code.projects._files import FileError, FilesWritten, write_files
+from soundstage.claude_code.projects._files import FileProblem, FilesWritten, write_files
 from soundstage.claude_code.projects._repository import GitSetup, set_up_git
 from soundstage.claude_code.projects._reset import Reset, reset_projects
 
@@ -28,7 +28,7 @@ __all__ = [
     "LANGUAGES",
     "PROJECT_TYPES",
     "Artifacts",
-    "FileError",
+    "FileProblem",
     "FilesWritten",
     "GitSetup",
     "Project",

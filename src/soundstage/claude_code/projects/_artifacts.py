@@ -1,4 +1,4 @@
-"""What a test leaves behind for people: logs, pictures of the terminal, the state of sessions, diffs.
+"""Artifacts of a test for people: logs, pictures of the terminal, the state of sessions, diffs.
 
 Everything is taken from where it is true: the journal, the screens in it, the transcripts of the CLI, git. What is not
 there is not made up: it is listed in `missing`, with the reason. Every text passes the journal's redactor before it
@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.claude_code.projects._collect import (
-    Found,
+    CollectedFiles,
     Sources,
     git_diffs,
     logs,
@@ -29,7 +29,7 @@ from soundstage.worlds._screen import Screen
 
 DEFAULT_TYPES: Final = ("logs", "screenshots")
 LONGEST: Final = 80  # characters of a test's name that a folder takes
-_COLLECTORS: Final[Mapping[str, Callable[[Sources], Found]]] = {
+_COLLECTORS: Final[Mapping[str, Callable[[Sources], CollectedFiles]]] = {
     "logs": logs,
     "screenshots": screenshots,
     "session_state": session_state,
@@ -39,7 +39,7 @@ ARTIFACT_TYPES: Final = tuple(_COLLECTORS)
 
 
 class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What was captured.
+    """The captured artifacts.
 
     Args:
         path: the folder, `<test>_<YYYYmmdd_HHMMSS>`.

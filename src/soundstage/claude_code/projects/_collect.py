@@ -33,7 +33,7 @@ EXCHANGE = (ModelRequested, ModelResponded, ModelFailed)
 
 
 class Sources(NamedTuple):
-    """What artifacts are made of."""
+    """The sources of artifacts."""
 
     journal: Journal
     after: int = 0
@@ -43,23 +43,25 @@ class Sources(NamedTuple):
     state: Mapping[str, Any] = {}
 
 
-class Found(NamedTuple):
+class CollectedFiles(NamedTuple):
     """Files of one kind, name to text (bytes for pictures); or why there are none."""
 
     files: Mapping[str, str | bytes]
     missing: str = ""
 
 
-def logs(sources: Sources) -> Found:
+def logs(sources: Sources) -> CollectedFiles:
     """The whole journal, and what was said to the model and by it."""
     records = sources.journal.read(sources.after)
     if not records:
-        return Found({}, "the journal is empty")
+        return CollectedFiles({}, "the journal is empty")
     lines = b"".join(encode_records(records)).decode()
     exchanges = [
         line for record in records if isinstance(record.event, EXCHANGE) for line in _exchange(record)
     ]
-    return Found({"journal.jsonl": lines, "model.log": "\n".join(exchanges) + "\n" if exchanges else ""})
+    return CollectedFiles(
+        {"journal.jsonl": lines, "model.log": "\n".join(exchanges) + "\n" if exchanges else ""}
+    )
 
 
 def _exchange(record: Record) -> Iterator[str]:
@@ -83,7 +85,7 @@ def _indented(text: str) -> Iterator[str]:
         yield f"    {line}"
 
 
-def screenshots(sources: Sources) -> Found:
+def screenshots(sources: Sources) -> CollectedFiles:
     """Each screen of the journal that a test has named, the last one of each terminal, those given, and each picture
     that a tool has returned to the model, as tools that look at a browser do."""
     last: dict[str, Record] = {}
@@ -101,14 +103,14 @@ def screenshots(sources: Sources) -> Found:
         **screens,
         **pictures(sources.journal.read(sources.after, type=ModelRequested)),
     }
-    return Found(files, "" if files else NO_PICTURE)
+    return CollectedFiles(files, "" if files else NO_PICTURE)
 
 
 def _file_name(name: str) -> str:
     return "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name).lstrip(".") or "screen"
 
 
-def session_state(sources: Sources) -> Found:
+def session_state(sources: Sources) -> CollectedFiles:
     """Each session as the journal has it, what was given, and the transcripts as they are."""
     sessions: dict[str, dict[str, Any]] = {}
     for record in sources.journal.read(sources.after, type=(MessageReceived, MessageSent, HookFired, Noted)):
@@ -125,19 +127,21 @@ def session_state(sources: Sources) -> Found:
         f"transcripts/{name}": data.decode("utf-8", "replace") for name, data in sources.transcripts.items()
     }
     if not (sessions or texts or sources.state):
-        return Found({}, "no session has said or done anything in this run")
+        return CollectedFiles({}, "no session has said or done anything in this run")
     state = {"sessions": sessions, **({"given": dict(sources.state)} if sources.state else {})}
-    return Found({"state.json": msgspec.json.format(msgspec.json.encode(state)).decode() + "\n", **texts})
+    return CollectedFiles(
+        {"state.json": msgspec.json.format(msgspec.json.encode(state)).decode() + "\n", **texts}
+    )
 
 
 def _session(sessions: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     return sessions.setdefault(name, {"history": [], "hooks": []})
 
 
-def git_diffs(sources: Sources) -> Found:
+def git_diffs(sources: Sources) -> CollectedFiles:
     """The commits of the project as patches, and what is not committed; new files too."""
     if sources.project is None:
-        return Found({}, "no project was named")
+        return CollectedFiles({}, "no project was named")
     repository = Repository(sources.project.resolve())
     try:
         log = repository.look("log", "--no-color", "--no-ext-diff", "--patch", "--stat", "--reverse")
@@ -145,5 +149,7 @@ def git_diffs(sources: Sources) -> Found:
         new = "".join(repository.patch_of_new(path) for path in repository.untracked())
         status = repository.look("status", "--porcelain")
     except SoundstageError as error:
-        return Found({}, f"{sources.project} has no commits that git can show: {error.summary}; {error.seen}")
-    return Found({"commits.patch": log, "uncommitted.patch": changed + new, "status.txt": status})
+        return CollectedFiles(
+            {}, f"{sources.project} has no commits that git can show: {error.summary}; {error.seen}"
+        )
+    return CollectedFiles({"commits.patch": log, "uncommitted.patch": changed + new, "status.txt": status})

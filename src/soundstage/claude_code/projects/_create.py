@@ -49,7 +49,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def test_command(self) -> tuple[str, ...]:
-        """What runs its tests, in its folder: pytest of this interpreter, `node --test`, or `go test ./...`."""
+        """The command of its tests, for its folder: pytest of this interpreter, `node --test`, or `go test ./...`."""
         return _TESTS[self.language]
 
 
@@ -157,7 +157,7 @@ def _marker(project: Project, names: Names) -> str:
 
 
 def project_text(project: Project) -> str:
-    """What the command line says about a new project: where it is, its first files, how its tests run.
+    """Return the text about a new project for the command line: its folder, its first files, how its tests run.
 
     At most 20 files are listed.
     """

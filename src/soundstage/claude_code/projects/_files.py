@@ -13,7 +13,7 @@ from soundstage.errors import ScriptError
 from soundstage.lifecycle import write_beneath
 
 
-class FileError(NamedTuple):
+class FileProblem(NamedTuple):
     """A file that was not written, and why."""
 
     path: str
@@ -21,7 +21,7 @@ class FileError(NamedTuple):
 
 
 class FilesWritten(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a list of files.
+    """The outcome of writing a list of files.
 
     Args:
         path: the project.
@@ -31,7 +31,7 @@ class FilesWritten(msgspec.Struct, frozen=True, kw_only=True):
 
     path: Path
     written: tuple[str, ...]
-    problems: tuple[FileError, ...]
+    problems: tuple[FileProblem, ...]
 
 
 def write_files(project: Path | str, specs: Iterable[Mapping[str, Any]]) -> FilesWritten:
@@ -55,12 +55,12 @@ def write_files(project: Path | str, specs: Iterable[Mapping[str, Any]]) -> File
     """
     root = folder_of(project)
     written: list[str] = []
-    problems: list[FileError] = []
+    problems: list[FileProblem] = []
     for number, spec in enumerate(specs, start=1):
         try:
             written.append(_written(root, spec, number))
         except _NotWritten as error:
-            problems.append(FileError(error.path, str(error)))
+            problems.append(FileProblem(error.path, str(error)))
     if not written:
         raise ScriptError(
             "no file was written",

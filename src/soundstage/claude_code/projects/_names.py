@@ -1,4 +1,4 @@
-"""What a project is called in its files: in prose, in paths, in imports. Pure."""
+"""The names of a project in its files: in prose, in paths, in imports. Pure."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from soundstage.lifecycle import remove_tree
 
 
 class Reset(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reset has removed.
+    """The projects that a reset has removed.
 
     Args:
         root: the folder for projects.
