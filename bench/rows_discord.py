@@ -99,6 +99,6 @@ async def _talk(world: Any, messages: int) -> None:
     ann = world.user("ann")
     for number in range(messages):
         await ann.says(f"message {number}", channel="general")
-        said = await world.expect_message(f"echo message {number}", within=30)
+        said = await world.expect(f"echo message {number}", within=30)
         if said.content != f"echo message {number}":
             raise BenchError(f"expected an echo of message {number}, got {said.content!r}")

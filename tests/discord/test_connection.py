@@ -37,7 +37,7 @@ def test_a_bot_connects_compressed_and_plain(bot, on_discord, monkeypatch, trans
 
     async def body(world, _):
         await world.user("ann").says("hello " + "ä🎭" * 500)
-        answer = await world.expect_message("echo hello")
+        answer = await world.expect("echo hello")
         return answer.content.count("🎭"), world.journal.events(DiscordGatewayChanged)[0].detail["transport"]
 
     assert on_discord(echoing(bot), body) == (500, transport)
@@ -50,7 +50,7 @@ def test_a_bot_resumes_after_a_broken_connection_without_losing_a_message(bot, o
         world.drop_connections(code=code)
         for number in range(3):
             await ann.says(f"m{number}")
-        answers = [(await world.expect_message(f"echo m{number}")).text for number in range(3)]
+        answers = [(await world.expect(f"echo m{number}")).text for number in range(3)]
         return answers, changes(world)
 
     answers, seen = on_discord(echoing(bot), body)
@@ -64,7 +64,7 @@ def test_a_bot_that_cannot_resume_identifies_again(bot, on_discord):
         world.drop_connections(resumable=False)
         await world.wait_for_bot()
         await world.user("ann").says("hello")
-        await world.expect_message("echo hello")
+        await world.expect("echo hello")
         return changes(world)
 
     seen = on_discord(echoing(bot), body)
@@ -77,7 +77,7 @@ def test_a_bot_that_is_asked_to_reconnect_resumes(bot, on_discord):
         world.reconnect_request()
         await world.journal.wait_for(event(DiscordGatewayChanged, change="resumed"), within=5)
         await world.user("ann").says("hello")
-        await world.expect_message("echo hello")
+        await world.expect("echo hello")
         return changes(world)
 
     seen = on_discord(echoing(bot), body)
@@ -91,7 +91,7 @@ def test_an_invalid_session_is_resumed_or_begun_anew(bot, on_discord, resumable,
         world.invalidate_session(resumable=resumable)
         await world.journal.wait_for(event(DiscordGatewayChanged, change=then), within=5, after=here)
         await world.user("ann").says("hello")
-        await world.expect_message("echo hello")
+        await world.expect("echo hello")
         return changes(world)
 
     assert "invalidated" in on_discord(echoing(bot), body)
@@ -111,7 +111,7 @@ def test_a_bot_that_was_held_up_with_the_loop_stays_connected(bot, on_discord, m
         now = loop.time
         monkeypatch.setattr(loop, "time", lambda: now() + 10)  # as after a breakpoint
         await world.user("ann").says("hello")
-        await world.expect_message("echo hello")
+        await world.expect("echo hello")
         return changes(world)
 
     assert on_discord(echoing(bot), body, heartbeat=5) == ["opened", "identified"]

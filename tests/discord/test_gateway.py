@@ -378,7 +378,7 @@ def test_a_user_acts_only_when_the_bot_has_read_what_it_was_answered(on_discord)
         ann = world.user("ann")
         await identified(client, world)
         await posted(world, "choose")
-        await world.expect_message("choose")
+        await world.expect("choose")
         client.socket.transport.pause_reading()  # the bot is busy, and reads nothing
         acting = asyncio.create_task(ann.says("yes"))
         for _ in range(20):

@@ -25,7 +25,7 @@ def test_a_command_is_registered_run_and_answered(bot, on_discord):
 
     async def body(world, _):
         position = await world.user("ann").runs("/ask", question="why?")
-        answer = await world.expect_message("asked", channel="general")
+        answer = await world.expect("asked", channel="general")
         return position, answer.text, world.journal
 
     position, text, journal = on_discord(bot, body)
@@ -74,7 +74,7 @@ def test_options_of_every_type_arrive_as_the_bot_expects_them(bot, on_discord):
             size="Large",
             file=("plan.txt", b"steps"),
         )
-        await world.expect_message("taken")
+        await world.expect("taken")
         return await got.get()
 
     values = (3, 0.5, True, "bob", "general", "bot", 3, "plan.txt", b"steps")
@@ -95,7 +95,7 @@ def test_subcommands_are_typed_with_their_group(bot, on_discord):
         await ann.runs("/remind add", text="milk")
         with pytest.raises(ExpectationError, match="/remind add"):
             await ann.runs("/remind", within=0.01)
-        return (await world.expect_message("added")).text
+        return (await world.expect("added")).text
 
     assert on_discord(bot, body) == "added milk"
 
@@ -109,7 +109,7 @@ def test_a_command_in_a_private_conversation_has_a_user_and_no_guild(bot, on_dis
         ann = world.user("ann")
         await ann.says_privately("hello")
         await ann.runs("/where", channel="@ann")
-        return (await world.expect_message("ann in", channel="@ann")).text
+        return (await world.expect("ann in", channel="@ann")).text
 
     assert on_discord(bot, body) == "ann in None"
 
@@ -132,8 +132,8 @@ def test_a_deferred_answer_counts_as_sent_when_it_comes(bot, on_discord):
         thinking = [message.loading for message in world.messages()]
         await world.expect_nothing(within=0.02)
         go.set()
-        first = await world.expect_message("here it is")
-        await world.expect_message("and more")
+        first = await world.expect("here it is")
+        await world.expect("and more")
         await world.journal.wait_for(event(DiscordMessageChanged, text="better"), within=5)
         return thinking, first.loading, [message.text for message in world.messages()]
 
@@ -151,7 +151,7 @@ def test_an_ephemeral_answer_is_seen_by_one_user_only(bot, on_discord):
 
     async def body(world, _):
         await world.user("ann").runs("/whisper")
-        answer = await world.expect_message("only you")
+        answer = await world.expect("only you")
         await world.journal.wait_for(event(DiscordMessageChanged, text="only you!"), within=5)
         with pytest.raises(ExpectationError, match="bob sees no button 'Secret'"):
             await world.user("bob").clicks("Secret")
@@ -206,7 +206,7 @@ def test_a_click_is_answered_by_changing_the_message(choosing, on_discord, butto
     async def body(world, _):
         ann = world.user("ann")
         await ann.says("hello")
-        asked = await world.expect_message("Choose!")
+        asked = await world.expect("Choose!")
         await ann.clicks(button)
         await world.journal.wait_for(event(DiscordMessageChanged, text="ann said Yes"), within=5)
         [now] = [message for message in world.messages() if message.id == asked.id]
@@ -219,7 +219,7 @@ def test_a_click_whose_answer_is_deferred_changes_the_message_later(choosing, on
     async def body(world, _):
         ann = world.user("ann")
         await ann.says("hello")
-        asked = await world.expect_message("Choose!")
+        asked = await world.expect("Choose!")
         position = await ann.clicks("Later", message=asked)
         await world.journal.wait_for(event(DiscordMessageChanged, text="later, then"), within=5)
         [record] = world.journal.read(type=DiscordAnswered)
@@ -232,11 +232,11 @@ def test_options_of_a_menu_are_chosen_by_label_or_value(choosing, on_discord):
     async def body(world, _):
         ann = world.user("ann")
         await ann.says("hello")
-        await world.expect_message("Choose!")
+        await world.expect("Choose!")
         await ann.selects("Red", "b")
-        picked = await world.expect_message("picked")
+        picked = await world.expect("picked")
         await ann.selects("Blue", menu="Pick")
-        return picked.text, (await world.expect_message("picked")).text
+        return picked.text, (await world.expect("picked")).text
 
     assert on_discord(choosing, body) == ("picked ['b', 'r']", "picked ['b']")
 
@@ -264,11 +264,11 @@ def test_menus_of_users_and_channels_take_names(bot, on_discord):
     async def body(world, _):
         ann = world.user("ann")
         await ann.says("hello")
-        await world.expect_message("Who?")
+        await world.expect("Who?")
         found = []
         for menu, name in (("who", "ann"), ("where", "general"), ("role", "bot")):
             await ann.selects(name, menu=menu)
-            found.append((await world.expect_message(name)).text)
+            found.append((await world.expect(name)).text)
         return found
 
     assert on_discord(bot, body) == ["user ann", "channel general", "role bot"]
@@ -278,7 +278,7 @@ def test_what_a_user_cannot_do_is_said_with_what_is_there(choosing, on_discord):
     async def body(world, _):
         ann = world.user("ann")
         await ann.says("hello")
-        await world.expect_message("Choose!")
+        await world.expect("Choose!")
         for button, words in (
             ("No", "Yes, Later, Docs, Off"),
             ("Off", "it is disabled"),
@@ -318,7 +318,7 @@ def test_a_form_is_filled_in_and_sent(bot, on_discord):
         with pytest.raises(ExpectationError, match="'Name' of the form must be filled in"):
             await ann.submits()
         await ann.submits({"Name": "Ann"})
-        return (await world.expect_message("Ann")).text
+        return (await world.expect("Ann")).text
 
     assert on_discord(bot, body) == "Ann: nothing"
 
@@ -454,7 +454,7 @@ def test_a_command_that_is_registered_while_the_bot_runs_is_waited_for(bot, on_d
         bot.tree.copy_global_to(guild=guild)
         await bot.tree.sync(guild=guild)
         await running
-        await world.expect_message("new indeed")
+        await world.expect("new indeed")
         known = await bot.tree.fetch_commands(guild=guild)
         await known[0].delete()
         return [item.scope for item in world.journal.events(DiscordCommandsRegistered)], len(known)

@@ -50,7 +50,7 @@ def test_a_bot_answers_a_user_and_both_are_in_the_journal(bot, on_discord):
 
     async def body(world, _):
         said = await world.user("ann").says("hello", channel="general")
-        answer = await world.expect_message("hi", channel="general")
+        answer = await world.expect("hi", channel="general")
         return said, answer, world.journal
 
     said, answer, journal = on_discord(bot, body)
@@ -70,7 +70,7 @@ def test_prefix_commands_work_and_other_bots_are_ignored_as_the_library_does(bot
         await world.user("helper", bot=True).says("!ping")
         await world.expect_nothing(within=0.05)
         await world.user("ann").says("!ping")
-        return (await world.expect_message("pong")).text
+        return (await world.expect("pong")).text
 
     assert on_discord(bot, body) == "pong"
 
@@ -90,7 +90,7 @@ def test_a_reply_names_its_message_and_is_caused_by_it_not_by_the_newest(bot, on
         asked = await ann.says("first")
         await ann.says("second")
         first.set()
-        reply = await world.expect_message("answer")
+        reply = await world.expect("answer")
         sent = world.journal.read(type=MessageSent)[0]
         received = world.journal.read(type=MessageReceived)[0]
         return reply.reply_to == asked.id, ann.id in reply.mentions, sent.cause == received.position
@@ -122,7 +122,7 @@ def test_a_bot_edits_and_deletes_what_it_wrote(bot, on_discord):
 
     async def body(world, _):
         await world.user("ann").says("go")
-        sent = await world.expect_message("draft")
+        sent = await world.expect("draft")
         await world.journal.wait_for(event(DiscordMessageChanged, change="deleted"), within=5)
         return sent, world.messages("general"), world.journal
 
@@ -205,7 +205,7 @@ def test_typing_is_seen_in_both_directions(bot, on_discord):
         await ann.types(channel="general")
         _, channel, user, _ = await queue.get()
         await ann.says("go")
-        await world.expect_message("done")
+        await world.expect("done")
         return channel.name, user.name, world.journal.events(DiscordTyped)
 
     name, user, typed = on_discord(bot, body)
@@ -275,7 +275,7 @@ def test_files_travel_both_ways(bot, on_discord):
     async def body(world, _):
         ann = world.user("ann")
         said = await ann.says("take this", attachments=[("data.txt", data)])
-        answer = await world.expect_message("here")
+        answer = await world.expect("here")
         [file] = answer.attachments
         content = await asyncio.to_thread(lambda: urllib.request.urlopen(file.url).read())
         return said, answer.text, file, content
@@ -311,7 +311,7 @@ def test_embeds_are_kept_and_their_texts_are_part_of_what_a_reader_sees(bot, on_
 
     async def body(world, _):
         await world.user("ann").says("weather?")
-        return await world.expect_message("mostly sunny")
+        return await world.expect("mostly sunny")
 
     message = on_discord(bot, body)
     assert message.content == "Look:"
@@ -346,9 +346,9 @@ def test_a_bot_answers_in_a_thread_that_a_user_started(bot, on_discord):
         ann = world.user("ann")
         said = await ann.says("let us plan")
         thread = await ann.starts_thread("plan", message=said)
-        await world.expect_message("welcome to plan", channel="#general/plan")
+        await world.expect("welcome to plan", channel="#general/plan")
         await ann.says("a step", channel="plan")
-        await world.expect_message("noted", channel=thread)
+        await world.expect("noted", channel=thread)
         return thread.id == said.id, [message.text for message in world.messages("plan")]
 
     assert on_discord(bot, body) == (True, ["welcome to plan", "a step", "noted"])
@@ -372,8 +372,8 @@ def test_a_bot_starts_threads_under_a_message_and_on_their_own(bot, on_discord):
     async def body(world, _):
         ann = world.user("ann")
         await ann.says("go", channel="general")
-        await world.expect_message("first", channel="#general/under")
-        await world.expect_message("second", channel="#general/alone")
+        await world.expect("first", channel="#general/under")
+        await world.expect("second", channel="#general/alone")
         await world.journal.wait_for(
             lambda e: isinstance(e, DiscordChannelChanged) and world.channel("alone").archived, within=5
         )
@@ -393,9 +393,9 @@ def test_private_messages_go_both_ways(bot, on_discord):
     async def body(world, _):
         ann, bob = world.user("ann"), world.user("bob")
         await ann.says("from the guild")
-        await world.expect_message("in private: from the guild", channel="@ann")
+        await world.expect("in private: from the guild", channel="@ann")
         await bob.says_privately("psst")
-        await world.expect_message("in private: psst", channel="@bob")
+        await world.expect("in private: psst", channel="@bob")
         return [message.text for message in world.messages("@bob")]
 
     assert on_discord(bot, body) == ["psst", "in private: psst"]
@@ -460,10 +460,10 @@ def test_a_missed_expectation_shows_what_the_bot_wrote_instead(bot, on_discord):
 
     async def body(world, _):
         await world.user("ann").says("hello")
-        await world.expect_message("something")
+        await world.expect("something")
         await world.user("ann").says("again")
         with pytest.raises(WaitTimeout, match="#general: 'something else'") as caught:
-            await world.expect_message("hello", within=1)
+            await world.expect("hello", within=1)
         with pytest.raises(ExpectationError, match="quiet"):
             await world.expect_nothing(within=1)
         return str(caught.value)
@@ -476,7 +476,7 @@ def test_waiting_for_a_bot_that_is_not_there_says_so(on_discord):
         with pytest.raises(WaitTimeout, match="no bot connected"):
             await world.wait_for_bot(within=0.01)
         with pytest.raises(WaitTimeout, match="the bot is not connected"):
-            await world.expect_message("hi", within=0.01)
+            await world.expect("hi", within=0.01)
 
     on_discord(None, body)
 

@@ -45,7 +45,7 @@ def test_an_unmodified_program_is_run_against_the_virtual_discord(tmp_path, argu
         try:
             await world.wait_for_bot(within=30)
             await world.user("ann").says("hi")
-            return (await world.expect_message("hello ann", within=10)).text
+            return (await world.expect("hello ann", within=10)).text
         finally:
             program.terminate()
             await program.wait()

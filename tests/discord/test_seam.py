@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import discord
+import httpx
 import pytest
 
 from soundstage.clock import run
@@ -33,7 +36,7 @@ from soundstage.errors import (
 from soundstage.journal import DaemonChanged, Journal, MessageReceived, MessageSent, Noted
 from soundstage.messages import ModelRequest, user
 from soundstage.models import JournaledModel, Script, ScriptedModel, complete
-from soundstage.testing import verify_world
+from soundstage.testing import InboxProbe, verify_world
 
 
 class OnVirtual:
@@ -49,14 +52,14 @@ class OnVirtual:
 
     async def sent(self, count):
         for _ in range(count):
-            await self.gateway.expect_message(lambda text: True)
+            await self.gateway.expect(lambda text: True)
         return [tuple(message) for message in self.gateway.sent_messages]
 
     async def read(self):
         """Nothing to wait for: what was simulated is there."""
 
     async def end(self):
-        self.gateway.complete_inbound()
+        self.gateway.end_input()
 
 
 class OnLibrary:
@@ -74,7 +77,7 @@ class OnLibrary:
 
     async def sent(self, count):
         for _ in range(count):
-            await self.world.expect_message(lambda text: True)
+            await self.world.expect(lambda text: True)
         mine = [message for message in self.world.messages() if message.author_id == self.world.bot.id]
         return [(message.channel_id, message.text) for message in mine]
 
@@ -233,8 +236,8 @@ def test_ids_and_times_are_generated_when_they_are_not_given_and_repeat_in_every
 def test_after_the_end_nothing_can_be_simulated_and_what_was_is_still_read():
     async def body(stage):
         await stage.says("ann", "last words")
-        stage.gateway.complete_inbound()
-        stage.gateway.complete_inbound()
+        stage.gateway.end_input()
+        stage.gateway.end_input()
         with pytest.raises(InvalidStateError, match="have ended"):
             await stage.says("ann", "too late")
         return [message.content async for message in stage.gateway.inbound_messages]
@@ -244,7 +247,7 @@ def test_after_the_end_nothing_can_be_simulated_and_what_was_is_still_read():
 
 def test_a_reader_waits_on_virtual_time_and_a_stream_that_never_ends_is_a_deadlock():
     async def waiting(stage):
-        asyncio.get_running_loop().call_later(3600, stage.gateway.complete_inbound)
+        asyncio.get_running_loop().call_later(3600, stage.gateway.end_input)
         return [
             message async for message in stage.gateway.inbound_messages
         ], asyncio.get_running_loop().time()
@@ -305,12 +308,12 @@ def test_expecting_a_message_of_the_app_shows_what_came_instead():
         await stage.gateway.connect()
         await stage.gateway.send_message(1, "first")
         await stage.gateway.send_message(2, "second")
-        found = await stage.gateway.expect_message("second", channel=2)
+        found = await stage.gateway.expect("second", channel=2)
         await stage.gateway.send_message(1, "third")
         with pytest.raises(WaitTimeout, match="'third'"):
-            await stage.gateway.expect_message("fourth", within=1)
+            await stage.gateway.expect("fourth", within=1)
         with pytest.raises(WaitTimeout, match="'third'"):
-            await stage.gateway.expect_message("third", channel=2, within=1)
+            await stage.gateway.expect("third", channel=2, within=1)
         return found
 
     assert on_virtual(body) == SentMessage(2, "second")
@@ -389,7 +392,7 @@ def test_a_channel_is_looked_up_in_the_cache_first_and_then_asked_for():
         private = world.channel("@ann").id
         await anext(gateway.inbound_messages)
         await gateway.send_message(private, "fetched")
-        await world.expect_message("fetched", channel="@ann")
+        await world.expect("fetched", channel="@ann")
         return known
 
     assert on_library(body) == ["MessageSent"]
@@ -477,7 +480,7 @@ def test_a_user_writes_in_private_and_sends_a_file_without_a_text(on_stage):
         first, second = await anext(stream), await anext(stream)
         await stage.gateway.send_message(first.channel_id, "yes?")
         side = stage.world if isinstance(stage, OnLibrary) else stage.gateway
-        answer = await side.expect_message("yes?", channel="@ann")
+        answer = await side.expect("yes?", channel="@ann")
         return (first.content, second.content), answer.text, [sent.text for sent in side.sent_messages]
 
     assert on_stage(body) == (("psst", ""), "yes?", ["yes?"])
@@ -507,7 +510,7 @@ def test_a_run_that_continues_a_journal_does_not_see_what_was_written_and_ended_
         assert world.sent_messages == []
         await world.expect_nothing(within=0.01)
         with pytest.raises(WaitTimeout) as caught:
-            await world.expect_message("of yesterday", within=0.01)
+            await world.expect("of yesterday", within=0.01)
         return str(caught.value)
 
     assert "KeyError" not in run(main())
@@ -519,7 +522,7 @@ def test_what_came_instead_is_what_was_written_on_discord_not_on_a_console():
         gateway = VirtualDiscordGateway(journal)
         journal.append(MessageSent(text="a line of a console", channel="console"), source="console")
         with pytest.raises(WaitTimeout, match="no message at all") as caught:
-            await gateway.expect_message("hello", within=1)
+            await gateway.expect("hello", within=1)
         return str(caught.value)
 
     assert "a line of a console" not in run(main())
@@ -533,6 +536,28 @@ async def says(discord):
     await discord.user("ann").says("hello", channel="general")
 
 
+CHANNELS = ("general", "random")
+
+
+async def app_says(gateway, text, source):
+    with contextlib.suppress(InvalidStateError):  # it is connected already
+        await gateway.connect()
+    await gateway.send_message(gateway.channel(CHANNELS[source]).id, text)
+
+
+async def bot_says(discord, text, source):
+    url = f"{discord.api_url}/channels/{discord.channel(CHANNELS[source]).id}/messages"
+    headers = {"authorization": f"Bot {discord.token}"}
+    async with httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.post(url, headers=headers, json={"content": text})
+    assert answer.status_code == 200, answer.text
+
+
+async def expects(world, text, source, within):
+    await world.expect(text, channel=CHANNELS[source], within=within)
+
+
 def test_both_worlds_keep_what_every_world_guarantees():
-    run(verify_world(VirtualDiscordGateway, writes))
-    asyncio.run(verify_world(Discord, says))
+    run(verify_world(VirtualDiscordGateway, writes, InboxProbe(app_says, expects, writes)))
+    make = functools.partial(Discord, channels=CHANNELS)
+    asyncio.run(verify_world(make, says, InboxProbe(bot_says, expects)))

@@ -132,6 +132,27 @@ async def _lines(command: Command) -> list[str]:
     return command.lines()
 
 
+def test_lines_of_both_channels_are_read_apart_collected_and_not_expected() -> None:
+    program = (
+        "import sys\nprint('one')\nprint('two', flush=True)\nprint('oh', file=sys.stderr)\nsys.stdin.read()"
+    )
+
+    async def body(command: Command) -> None:
+        await command.expect("oh", channel="stderr")
+        with pytest.raises(ExpectationError, match="stay quiet"):
+            await command.expect_nothing(within=0.01, channel="stdout")
+        assert await command.collect(2, channel="stdout") == ["one", "two"]
+        await command.expect_nothing(within=0.01)
+        with pytest.raises(WaitTimeout, match="'one' came before the line that was expected last"):
+            await command.expect("one", within=0.01)
+        command.end_input()
+        with pytest.raises(ExpectationError, match="exited with code 0") as caught:
+            await command.collect(1)
+        assert not isinstance(caught.value, WaitTimeout)
+
+    with_command(python(program), body)
+
+
 def test_huge_lines_and_binary_output_do_not_break_it() -> None:
     program = "import os; os.write(1, bytes(range(256)) + b'\\n'); print('x' * 3_000_000 + '\\nend')"
     _, lines = with_command(python(program), _lines)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from soundstage.clock import run
-from soundstage.drivers import Terminal
+from soundstage.drivers import Terminal, TerminalConsole
 from soundstage.errors import (
     AppError,
     EnvironmentProblem,
@@ -22,8 +22,17 @@ from soundstage.errors import (
     ScriptError,
     WaitTimeout,
 )
-from soundstage.journal import Journal, MessageReceived, Noted, ProcessExited, ProcessStarted, ScreenChanged
-from soundstage.testing import verify_world
+from soundstage.journal import (
+    Journal,
+    MessageReceived,
+    MessageSent,
+    Noted,
+    ProcessExited,
+    ProcessStarted,
+    ScreenChanged,
+    event,
+)
+from soundstage.testing import InboxProbe, verify_inbox, verify_world
 from soundstage.worlds import Screen, Style, styled
 
 WITHIN = 20  # what a busy machine may need
@@ -413,3 +422,20 @@ def test_a_terminal_keeps_what_every_world_guarantees() -> None:
     none = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
     make = lambda journal: Terminal(["cat"], journal, environment=none)  # noqa: E731
     asyncio.run(verify_world(make, use))
+
+
+def test_a_console_of_a_program_keeps_what_every_world_guarantees() -> None:
+    none = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
+
+    def make(journal: Journal) -> TerminalConsole:
+        return TerminalConsole(["cat"], journal, environment=none)
+
+    async def says(console: TerminalConsole, text: str, source: int) -> None:
+        await console.send(text)
+        await console.journal.wait_for(event(MessageSent, text=text), within=5)
+
+    async def expects(console: TerminalConsole, text: str, source: int, within: float) -> None:
+        await console.expect(text, within=within)
+
+    probe = InboxProbe(says, expects, sources=1)
+    asyncio.run(verify_inbox(make, probe))

@@ -137,7 +137,7 @@ def test_both_samples_say_the_same_and_only_one_of_them_has_routes():
     async def body(host):
         host.llm.on(user="hello").reply("Hi.\n\nHow are you?")
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("How")
+        await discord_of(host).expect("How")
         daemons = {event.daemon for event in host.journal.events(DaemonChanged)}
         return said(host), host.llm.requests, {name for name in daemons if name.startswith("route ")}
 

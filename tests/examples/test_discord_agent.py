@@ -51,7 +51,7 @@ def test_a_message_is_one_prompt_with_its_words_and_the_answer_comes_in_its_chan
     async def body(host):
         host.llm.on(user=QUESTION).reply(SENTENCE)
         await discord_of(host).user("ann").says(QUESTION, channel="general")
-        await discord_of(host).expect_message(SENTENCE, channel="general")
+        await discord_of(host).expect(SENTENCE, channel="general")
         return said(host), host.llm.prompts
 
     assert on_discord(bot).run(body) == ([SENTENCE], [QUESTION])
@@ -63,7 +63,7 @@ def test_several_people_are_answered_in_order_and_the_model_knows_the_conversati
         host.llm.on(user="two").reply("second")
         await discord_of(host).user("ann").says("one", channel="general")
         await discord_of(host).user("bob").says("two", channel="general")
-        await discord_of(host).expect_message("second", channel="general")
+        await discord_of(host).expect("second", channel="general")
         return said(host), host.llm.requests[-1].messages[1:]
 
     messages = (user("one"), assistant("first"), user("two"))
@@ -79,7 +79,7 @@ def test_nothing_is_asked_for_other_channels_bots_and_blanks(on_discord, bot):
         await discord_of(host).user("helper", bot=True).says("beep", channel="general")
         await ann.says("", channel="general", attachments=[("cat.png", b"meow")])
         await ann.says("here", channel="general")
-        await discord_of(host).expect_message("yes", channel="general")
+        await discord_of(host).expect("yes", channel="general")
         return said(host), host.llm.prompts
 
     assert on_discord(bot).run(body) == (["yes"], ["here"])
@@ -100,7 +100,7 @@ def test_a_long_answer_is_cut_into_messages_that_discord_takes(on_discord, bot, 
         host.llm.on(user="end").reply("that was all")
         for line in ("long", "end"):
             await discord_of(host).user("ann").says(line, channel="general")
-        await discord_of(host).expect_message("that was all", channel="general")
+        await discord_of(host).expect("that was all", channel="general")
         return said(host)[:-1]
 
     messages = on_discord(bot).run(body)
@@ -113,7 +113,7 @@ def test_what_the_model_thinks_is_not_said(on_discord, bot):
     async def body(host):
         host.llm.on(user="why").reply(blocks=[{"thinking": "Hm. A riddle."}, {"text": "Because."}])
         await discord_of(host).user("ann").says("why", channel="general")
-        await discord_of(host).expect_message("Because", channel="general")
+        await discord_of(host).expect("Because", channel="general")
         return said(host)
 
     assert on_discord(bot).run(body) == ["Because."]
@@ -123,7 +123,7 @@ def test_an_error_of_the_model_ends_the_bot_and_the_wait_and_is_in_the_report(on
     async def body(host):
         host.llm.on(user="hello").error(503, "the model is overloaded")
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("anything", within=60)
+        await discord_of(host).expect("anything", within=60)
 
     with pytest.raises(ExpectationError, match=r"^the (app failed: |program exited with code 1; )") as caught:
         on_discord(bot).run(body)
@@ -145,7 +145,7 @@ def test_the_journal_in_the_file_has_everything_in_order(on_discord, bot, tmp_pa
     async def body(host):
         host.llm.on(user=QUESTION).reply(SENTENCE)
         await discord_of(host).user("ann").says(QUESTION, channel="general")
-        await discord_of(host).expect_message(SENTENCE)
+        await discord_of(host).expect(SENTENCE)
 
     path = tmp_path / "journal.jsonl"
     on_discord(bot, journal=path).run(body)
@@ -166,7 +166,7 @@ def test_the_typed_journals_of_a_run_have_the_entries_of_their_family(bot):
     async def body(host):
         host.llm.on(user="hello").reply(blocks=[{"thinking": "A greeting."}, {"text": "hi"}])
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("hi")
+        await discord_of(host).expect("hi")
         await discord_of(host).expect_nothing(within=2)
         return host
 
@@ -192,7 +192,7 @@ def test_a_reply_is_led_to_by_the_message_that_it_answers(bot):
     async def body(host):
         host.llm.on(user="hello").reply("hi")
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("hi")
+        await discord_of(host).expect("hi")
         return host.journal
 
     journal = in_process(bot).run(body)
@@ -218,7 +218,7 @@ def test_a_rate_limit_of_discord_is_waited_for(bot):
         host.llm.on(user="hello").reply("hi")
         discord_of(host).rate_limit(times=2)
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("hi", channel="general")
+        await discord_of(host).expect("hi", channel="general")
         return said(host), host.llm.prompts
 
     assert as_program(bot).run(body) == (["hi"], ["hello"])
@@ -229,7 +229,7 @@ def test_a_channel_in_which_the_bot_may_not_write_ends_it_with_the_words_of_disc
         host.llm.on(user="hello").reply("hi")
         discord_of(host).deny("SEND_MESSAGES", channel="general")
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("hi", within=60)
+        await discord_of(host).expect("hi", within=60)
 
     with pytest.raises(ExpectationError, match="exited with code 1") as caught:
         as_program(bot).run(body)
@@ -240,7 +240,7 @@ def test_the_program_keeps_its_journal_without_being_asked(bot, tmp_path):
     async def body(host):
         host.llm.on(user="hello").reply("hi")
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("hi")
+        await discord_of(host).expect("hi")
 
     as_program(bot, cwd=tmp_path).run(body)
     [path] = tmp_path.iterdir()
@@ -290,7 +290,7 @@ def test_twenty_hosts_at_once_share_nothing(bot):
         async with in_process(bot).build() as host:
             host.llm.on(user="who").reply(f"I am {number}")
             await discord_of(host).user("ann").says(f"who are you, {number}?", channel="general")
-            await discord_of(host).expect_message("I am")
+            await discord_of(host).expect("I am")
             return said(host), host.llm.prompts
 
     async def main():
@@ -303,7 +303,7 @@ def test_two_runs_in_process_write_the_same_journal(bot, tmp_path):
     async def body(host):
         host.llm.on(user="hello").reply("hi")
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("hi")
+        await discord_of(host).expect("hi")
 
     paths = [tmp_path / name for name in ("one", "two")]
     for path in paths:

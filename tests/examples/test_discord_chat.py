@@ -26,7 +26,7 @@ from support.ways_discord import as_program, in_process, said, start_bot_alone
 def test_a_message_comes_back_in_its_channel_with_the_name_of_who_wrote_it(on_discord):
     async def body(host):
         await discord_of(host).user("ann").says("Hello, world!", channel="general")
-        reply = await discord_of(host).expect_message("Hello", channel="general")
+        reply = await discord_of(host).expect("Hello", channel="general")
         return reply.text, said(host)
 
     assert on_discord(discord_chat).run(body) == ("ann: Hello, world!", ["ann: Hello, world!"])
@@ -38,7 +38,7 @@ def test_several_people_are_answered_in_the_order_in_which_they_write(on_discord
         for number in range(3):
             await ann.says(f"a{number}", channel="general")
             await bob.says(f"b{number}", channel="general")
-        await discord_of(host).expect_message("b2", channel="general")
+        await discord_of(host).expect("b2", channel="general")
         return said(host)
 
     expected = [f"{name}: {name[0]}{number}" for number in range(3) for name in ("ann", "bob")]
@@ -53,7 +53,7 @@ def test_other_channels_private_messages_bots_and_blanks_are_left_alone(on_disco
         await discord_of(host).user("helper", bot=True).says("beep", channel="general")
         await ann.says("", channel="general", attachments=[("cat.png", b"meow")])
         await ann.says("here", channel="general")
-        await discord_of(host).expect_message("here", channel="general")
+        await discord_of(host).expect("here", channel="general")
         await discord_of(host).expect_nothing(within=0.05)
         return said(host)
 
@@ -65,7 +65,7 @@ def test_a_conversation_that_is_written_down_is_said_and_answered_step_by_step(o
 
     async def body(host):
         hello, too, nothing = await DiscordScriptedConversation(steps).run(discord_of(host), within=30)
-        await discord_of(host).expect_message("ann: bye", channel="general")
+        await discord_of(host).expect("ann: bye", channel="general")
         return hello.text, too.text, nothing
 
     assert on_discord(discord_chat).run(body) == ("ann: hello", "bob: me too", None)
@@ -75,7 +75,7 @@ def test_a_conversation_that_is_written_down_is_said_and_answered_step_by_step(o
 def test_what_is_special_in_a_message_comes_back_as_it_is(text):
     async def body(host):
         await discord_of(host).user("ann").says(text, channel="general")
-        await discord_of(host).expect_message("ann: ", channel="general")
+        await discord_of(host).expect("ann: ", channel="general")
         return said(host)
 
     assert in_process(discord_chat).run(body) == [f"ann: {text}"]
@@ -90,7 +90,7 @@ def test_a_message_that_is_as_long_as_discord_allows_comes_back_in_several(on_di
     async def body(host):
         await discord_of(host).user("ann").says(text, channel="general")
         await discord_of(host).user("bob").says("end", channel="general")
-        await discord_of(host).expect_message("bob: end", channel="general")
+        await discord_of(host).expect("bob: end", channel="general")
         return said(host)
 
     *parts, _ = on_discord(discord_chat).run(body)
@@ -111,7 +111,7 @@ def test_two_seconds_after_a_message_of_a_bot_nothing_has_come():
 def test_the_chat_journal_has_what_the_user_said_before_what_the_bot_said():
     async def body(host):
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("hello")
+        await discord_of(host).expect("hello")
         assert_ordered(host.journal, ChatReceived, ChatReply)
         return [
             entry
@@ -129,8 +129,8 @@ def test_what_was_written_before_the_end_is_answered_before_the_bot_ends():
     async def body(host):
         for number in range(5):
             await discord_of(host).user("ann").says(f"line {number}", channel="general")
-        discord_of(host).complete_inbound()
-        await discord_of(host).expect_message("line 4")
+        discord_of(host).end_input()
+        await discord_of(host).expect("line 4")
         return host
 
     host = in_process(discord_chat).run(body)
@@ -143,7 +143,7 @@ def test_a_rate_limit_of_discord_is_waited_for():
         discord_of(host).rate_limit("POST /channels/{channel_id}/messages", times=2)
         for text in ("one", "two"):
             await discord_of(host).user("ann").says(text, channel="general")
-        await discord_of(host).expect_message("two", channel="general")
+        await discord_of(host).expect("two", channel="general")
         return said(host), len(host.journal.events(DiscordRateLimited))
 
     assert as_program(discord_chat).run(body) == (["ann: one", "ann: two"], 2)
@@ -154,11 +154,11 @@ def test_what_is_written_while_the_connection_is_broken_is_answered_after_it(bre
     async def body(host):
         ann = discord_of(host).user("ann")
         await ann.says("before", channel="general")
-        await discord_of(host).expect_message("before")
+        await discord_of(host).expect("before")
         here = len(host.journal)
         getattr(discord_of(host), breaks)()
         await ann.says("meanwhile", channel="general")
-        await discord_of(host).expect_message("meanwhile")
+        await discord_of(host).expect("meanwhile")
         return said(host), [event.change for event in host.journal.events(DiscordGatewayChanged, here)]
 
     sent, changes = as_program(discord_chat).run(body)
@@ -169,7 +169,7 @@ def test_what_is_written_while_the_connection_is_broken_is_answered_after_it(bre
 def test_the_program_ends_with_the_code_of_ctrl_c():
     async def body(host):
         await discord_of(host).user("ann").says("hello", channel="general")
-        await discord_of(host).expect_message("hello")
+        await discord_of(host).expect("hello")
         await host.console.terminal.press("Ctrl-C")
         return await host.console.terminal.expect_exit(130)
 
@@ -213,7 +213,7 @@ async def _talk(builder, number):
     async with builder.build() as host:
         for line in ("first", "second"):
             await discord_of(host).user(f"u{number}").says(f"{line} of {number}", channel="general")
-            await discord_of(host).expect_message(f"{line} of {number}")
+            await discord_of(host).expect(f"{line} of {number}")
         return said(host)
 
 

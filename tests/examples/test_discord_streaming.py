@@ -30,7 +30,7 @@ async def read_aloud(host, text, author="ann"):
     """What comes of a text: all messages until the one for the next text."""
     await discord_of(host).user(author).says(text, channel="general")
     await discord_of(host).user(author).says("The end.", channel="general")
-    await discord_of(host).expect_message("The end.", channel="general")
+    await discord_of(host).expect("The end.", channel="general")
     return said(host)[:-1]
 
 
@@ -70,7 +70,7 @@ def test_several_people_are_read_to_one_after_the_other(on_discord):
         for name in ("ann", "bob"):
             await discord_of(host).user(name).says(f"I am {name}. I am here.", channel="general")
         await discord_of(host).user("cleo").says("Done", channel="general")
-        await discord_of(host).expect_message("Done", channel="general")
+        await discord_of(host).expect("Done", channel="general")
         return said(host)
 
     assert on_discord(discord_streaming).run(body) == [
@@ -97,7 +97,7 @@ def test_other_channels_bots_and_blanks_are_left_alone(on_discord):
 def test_a_draft_becomes_chunks_then_a_completion_and_replies():
     async def body(host):
         await discord_of(host).user("ann").says("One. Two. Three", channel="general")
-        await discord_of(host).expect_message("Three")
+        await discord_of(host).expect("Three")
         await discord_of(host).expect_nothing(within=2)
         assert_ordered(host.journal, ChatReplyDraft, ChatChunk, ChatStreamCompleted)
         chunks = [entry.text for entry in journals_of(host).get(ChatChunk).events()]

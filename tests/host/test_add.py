@@ -108,7 +108,7 @@ def test_what_is_no_world_is_refused_when_the_run_is_made():
 def test_the_seconds_of_the_run_reach_the_waits_of_a_relay():
     async def body(host):
         with pytest.raises(TimeoutError, match=r"within 0\.25 s"):
-            await host.get(VirtualNostrRelay).expect_event("hello")
+            await host.get(VirtualNostrRelay).expect("hello")
         return host.clock.now()
 
     assert HostBuilder().with_timeout(0.25).add(VirtualNostrRelay).run(body) == 0.25

@@ -330,7 +330,7 @@ def test_the_end_of_an_app_ends_every_wait_for_it_and_is_told():
         with pytest.raises(ExpectationError, match=r"1 line\(s\); 0 came[\s\S]*then the app ended by itself"):
             await host.console.collect(1, within=600)
         with pytest.raises(ExpectationError, match="then the app ended by itself"):
-            await discord_of(host).expect_message("two", within=600)
+            await discord_of(host).expect("two", within=600)
         await discord_of(host).expect_nothing(within=600)
         assert host.clock.now() == 0
 

@@ -217,7 +217,7 @@ def test_a_virtual_discord_is_at_hand_for_the_app_and_for_the_test():
     async def body(host):
         await discord_of(host).wait_for_ready()
         await discord_of(host).user("ann").says("hello", channel="general")
-        answer = await discord_of(host).expect_message("hi ann", channel="general")
+        answer = await discord_of(host).expect("hi ann", channel="general")
         await discord_of(host).expect_nothing(within=600)
         return answer.content, type(host.clock)
 
@@ -242,7 +242,7 @@ def test_a_bot_that_dies_ends_the_wait_for_its_message():
 
     async def body(host):
         with pytest.raises(ExpectationError, match=r"so far[\s\S]*RuntimeError: the bot is broken") as caught:
-            await discord_of(host).expect_message("more", within=600)
+            await discord_of(host).expect("more", within=600)
         assert not isinstance(caught.value, WaitTimeout)
         assert host.clock.now() < 600
 
@@ -253,7 +253,7 @@ def test_a_bot_that_dies_ends_the_wait_for_its_message():
 def test_a_bot_as_a_program_that_dies_ends_the_wait_for_its_message():
     async def body(host):
         await discord_of(host).user("ann").says("die")
-        await discord_of(host).expect_message("more", within=600)
+        await discord_of(host).expect("more", within=600)
 
     with pytest.raises(ExpectationError, match="exited with code 3") as caught:
         bot_program("if message.content == 'die': os._exit(3)").run(body)
@@ -263,7 +263,7 @@ def test_a_bot_as_a_program_that_dies_ends_the_wait_for_its_message():
 def test_a_bot_is_ended_as_a_person_ends_it():
     async def body(host):
         await discord_of(host).user("ann").says("hi")
-        await discord_of(host).expect_message("hi ann", channel="general")
+        await discord_of(host).expect("hi ann", channel="general")
         assert [message.text for message in discord_of(host).sent_messages] == ["hi ann"]
         return host.journal
 
@@ -285,7 +285,7 @@ def test_a_bot_may_exit_after_ctrl_c_with_the_code_for_it(code):
 def test_the_timeout_of_the_host_is_that_of_what_is_expected_on_discord(discord):
     async def body(host):
         with pytest.raises(WaitTimeout, match=r"within 0\.07 s"):
-            await discord_of(host).expect_message("never")
+            await discord_of(host).expect("never")
 
     HostBuilder().with_timeout(0.07).add(discord).run(body)
 

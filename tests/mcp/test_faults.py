@@ -75,12 +75,12 @@ def test_a_hanging_call_ends_when_the_client_gives_up_and_keeps_no_other_one_bac
         server.tool("other", returns="fine")
         async with connect(server, transport) as (client, _):
             waiting = asyncio.create_task(client.call_tool("search"))
-            await server.expect_call("search")
+            await server.expect("search")
             assert texts(await client.call_tool("other")) == ["fine"]
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
-            assert (await server.expect_return("search")).outcome == "cancelled"
+            assert (await server.returns.expect("search")).outcome == "cancelled"
             assert texts(await client.call_tool("other")) == ["fine"]
 
     assert outcomes(serve(body)) == ["result", "cancelled", "result"]
@@ -92,7 +92,7 @@ def test_the_end_of_the_server_ends_hanging_calls(serve, connect, transport, ref
         server.hang_calls()
         async with connect(server, transport) as (client, _):
             waiting = asyncio.create_task(refused(client.call_tool("search")))
-            await server.expect_call("search")
+            await server.expect("search")
             await server.stop()
             assert await waiting
 

@@ -21,7 +21,7 @@ from soundstage.mcp import (
     RecordingMcpServer,
     ReplayMcpServer,
 )
-from soundstage.testing import verify_world
+from soundstage.testing import InboxProbe, verify_world
 
 SDK_SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -311,4 +311,13 @@ def test_a_replay_keeps_what_worlds_guarantee(connect):
         async with connect(server) as (client, _):
             await client.call_tool("bump", {"by": 1})
 
-    asyncio.run(verify_world(lambda journal: ReplayMcpServer(journal, McpTape(TAPE)), use))
+    async def calls(server, text, source):
+        async with connect(server) as (client, _):
+            server.stub(("bump", "reset")[source], "done")
+            await client.call_tool(("bump", "reset")[source], {"by": text})
+
+    async def expects(server, text, source, within):
+        await server.expect(("bump", "reset")[source], arguments={"by": text}, within=within)
+
+    probe = InboxProbe(calls, expects, ordered=False)
+    asyncio.run(verify_world(lambda journal: ReplayMcpServer(journal, McpTape(TAPE)), use, probe))

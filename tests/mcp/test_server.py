@@ -23,7 +23,7 @@ from soundstage.mcp import (
     McpToolReturned,
     ToolAnswer,
 )
-from soundstage.testing import verify_world
+from soundstage.testing import InboxProbe, verify_world
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 
@@ -279,14 +279,12 @@ def test_a_test_waits_for_calls_and_finds_each_once(serve, connect):
             await server.wait_for_client(within=5)
             for query in ("tea", "soup"):
                 await client.call_tool("search", {"query": query})
-            assert (await server.expect_call("search", arguments={"query": "soup"})).arguments == {
-                "query": "soup"
-            }
-            assert (await server.expect_call()).arguments == {"query": "tea"}
-            server.expect_no_call()
-            assert (await server.expect_return("search")).text == "found"
+            assert (await server.expect("search", arguments={"query": "soup"})).arguments == {"query": "soup"}
+            assert (await server.expect()).arguments == {"query": "tea"}
+            await server.expect_nothing(within=0.01)
+            assert (await server.returns.expect("search")).text == "found"
             with pytest.raises(AssertionError, match="no such call of notes") as caught:
-                await server.expect_call("search", arguments={"query": "bread"}, within=0.01)
+                await server.expect("search", arguments={"query": "bread"}, within=0.01)
             assert "arguments.query 'bread'" in str(caught.value)
             assert "soup" in str(caught.value)
 
@@ -396,10 +394,22 @@ def test_messages_that_are_none_are_refused_and_on_record(serve):
     assert len(server.journal.events(McpMessageRefused)) == 4
 
 
+TOOLS = ("search", "read")
+
+
+async def expects(server, text, source, within):
+    await server.expect(TOOLS[source], arguments={"text": text}, within=within)
+
+
 def test_a_world_of_tools_keeps_what_worlds_guarantee(connect):
     async def use(server):
         server.tool("ping", returns="pong")
         async with connect(server) as (client, _):
             await client.call_tool("ping")
 
-    asyncio.run(verify_world(McpServer, use))
+    async def calls(server, text, source):
+        server.stub(TOOLS[source], "found")
+        async with connect(server) as (client, _):
+            await client.call_tool(TOOLS[source], {"text": text})
+
+    asyncio.run(verify_world(McpServer, use, InboxProbe(calls, expects, ordered=False)))

@@ -32,7 +32,7 @@ def kinds(*numbers):
 def test_the_client_publishes_and_the_test_sees_content_kind_author_and_tags(on_relay):
     async def body(relay, agent):
         assert await agent.publish("good morning", tags=[("t", "weather")]) is None
-        found = await relay.expect_event("/^good/", kind=1, author="agent", tags={"t": "weather"})
+        found = await relay.expect("/^good/", kind=1, author="agent", tags={"t": "weather"})
         assert (found.content, found.author, found.connection) == ("good morning", "agent", 1)
         assert [kept.id for kept in relay.events(author="agent")] == [found.id]
 
@@ -58,7 +58,7 @@ def test_an_answer_has_the_question_as_its_cause(on_relay):
     async def body(relay, agent):
         question = await relay.user("ann").publishes("what is the time?")
         await agent.publish("noon", tags=[("e", question.id), ("p", question.pubkey)])
-        await relay.expect_event("noon", tags={"e": question.id})
+        await relay.expect("noon", tags={"e": question.id})
         asked, answered = relay.journal.read(type=NostrEventReceived)
         assert answered.cause == asked.position
 
@@ -224,7 +224,7 @@ def test_an_unmodified_program_in_a_process_of_its_own_answers_a_question(tmp_pa
         try:
             await relay.wait_for_subscription(kind=1, within=20)
             question = await relay.user("ann").publishes("hello")
-            await relay.expect_event("HELLO", tags={"e": question.id}, within=20)
+            await relay.expect("HELLO", tags={"e": question.id}, within=20)
             assert await program.wait() == 0
         finally:
             if program.returncode is None:

@@ -40,8 +40,8 @@ def test_every_event_is_found_once_whatever_the_order():
     async def body(relay, agent):
         for text, kind in (("a", 1), ("b", 7), ("a", 1)):
             await agent.publish(text, kind=kind)
-        assert (await relay.expect_event(kind=7)).content == "b"
-        first, second = await relay.expect_event("a"), await relay.expect_event("a")
+        assert (await relay.expect(kind=7)).content == "b"
+        first, second = await relay.expect("a"), await relay.expect("a")
         assert first.created_at < second.created_at
         await relay.expect_nothing(within=60)
 
@@ -61,7 +61,7 @@ def test_a_missed_event_is_reported_with_what_came_near_and_what_the_relay_did()
         await agent.publish("goodbye", kind=7, tags=[("t", "x")])
         await agent.publish("hallo", tags=[("t", "x")])
         with pytest.raises(WaitTimeout) as failed:
-            await relay.expect_event("hello", kind=1, author="agent", tags={"t": "x"}, within=5)
+            await relay.expect("hello", kind=1, author="agent", tags={"t": "x"}, within=5)
         words = str(failed.value)
         assert "the app did not publish the expected event on nostr within 5 s" in words
         assert "kind 1" in failed.value.expected
@@ -71,9 +71,9 @@ def test_a_missed_event_is_reported_with_what_came_near_and_what_the_relay_did()
         assert "its kind is not 1" in lines[1]
         assert any("NostrEventReceived" in line for line in lines)
         with pytest.raises(WaitTimeout, match="no tag 'e' is"):
-            await relay.expect_event("hallo", tags={"e": "1"}, within=5)
+            await relay.expect("hallo", tags={"e": "1"}, within=5)
         with pytest.raises(WaitTimeout, match="somebody else signed it"):
-            await relay.expect_event("hallo", author=relay.user("ann").pubkey, within=5)
+            await relay.expect("hallo", author=relay.user("ann").pubkey, within=5)
 
     on_relay(body)
 

@@ -41,7 +41,7 @@ def test_the_next_publishes_are_refused_with_a_reason_and_the_app_tries_again(on
         relay.refuse_publishes(2, reason="rate-limited: slow down")
         assert await agent.publish("one") == "rate-limited: slow down"
         assert await published(agent, "two") == 2
-        await relay.expect_event("two")
+        await relay.expect("two")
         assert [kept.content for kept in relay.events()] == ["two"]
         assert struck(relay) == ["refuse publish"] * 2
 
@@ -169,7 +169,7 @@ def test_what_is_sent_after_a_delay_has_ended_does_not_overtake_what_is_late(on_
     async def body(relay, agent):
         relay.delay(0.2)
         first = asyncio.create_task(agent.publish("first"))
-        await relay.expect_event("first")
+        await relay.expect("first")
         relay.delay(0)
         assert await agent.publish("second") is None
         assert await first is None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
+import websockets
 
 from soundstage.clock import run
 from soundstage.errors import InvalidStateError, ScriptError
@@ -16,7 +18,9 @@ from soundstage.nostr import (
     SubscriptionRefused,
     VirtualNostrRelay,
 )
-from soundstage.testing import verify_world
+from soundstage.nostr._crypto import Keys
+from soundstage.nostr._user import Signer
+from soundstage.testing import InboxProbe, verify_world
 
 
 async def started(**options):
@@ -42,7 +46,7 @@ def test_an_app_answers_after_an_hour_that_takes_no_time():
         ann = relay.user("ann")
         question = await ann.publishes("hello", tags=[("p", connection.pubkey)])
         await relay.expect_nothing(within=3599)
-        answer = await relay.expect_event("you said hello", author="agent", tags={"e": question.id})
+        answer = await relay.expect("you said hello", author="agent", tags={"e": question.id})
         asked, answered = relay.journal.read(type=NostrEventReceived)
         assert (answered.event, answered.cause) == (answer, asked.position)
         app.cancel()
@@ -58,7 +62,7 @@ def test_two_runs_write_the_same_journal():
             connection = await relay.connect("agent")
             app = asyncio.create_task(echo(connection))
             await relay.user("ann").publishes("hello", tags=[("p", connection.pubkey)])
-            await relay.expect_event("hello")
+            await relay.expect("hello")
             app.cancel()
             await relay.stop()
             return [encode_record(record) for record in relay.journal.read()]
@@ -194,9 +198,35 @@ async def use(relay):
     await relay.user("bob").publishes("hi", reply_to=note)
 
 
+KINDS = (1, 7)
+
+
+async def app_publishes(relay, text, source):
+    connection = await relay.connect("agent")
+    await connection.publish(text, kind=KINDS[source])
+    await connection.close()
+
+
+async def client_publishes(relay, text, source):
+    event = Signer(Keys(0, "agent"), relay.journal.clock).sign(text, KINDS[source], ())
+    async with websockets.connect(relay.url, proxy=None) as client:
+        await client.send(msgspec.json.encode(["EVENT", event]).decode())
+        assert '"OK"' in await client.recv()
+
+
+async def expects(relay, text, source, within):
+    await relay.expect(text, kind=KINDS[source], within=within)
+
+
+async def is_not_read(relay):
+    await (await relay.connect("agent")).subscribe({"kinds": [5]})
+    await relay.user("ann").publishes("to the agent", kind=5)
+    assert "1 event(s) unread" in relay.pending()
+
+
 def test_both_relays_keep_what_every_world_guarantees():
-    run(verify_world(VirtualNostrRelay, use))
-    asyncio.run(verify_world(NostrRelay, use))
+    run(verify_world(VirtualNostrRelay, use, InboxProbe(app_publishes, expects, is_not_read)))
+    asyncio.run(verify_world(NostrRelay, use, InboxProbe(client_publishes, expects)))
 
 
 def test_the_trace_tells_what_happened_in_words():

@@ -24,7 +24,7 @@ async def keeps_notes(app):
 async def test_an_app_has_a_discord_in_process_and_a_folder(run_app, virtual_discord, stage):
     await run_app(keeps_notes)
     await virtual_discord.user("ann").says("hello")
-    await virtual_discord.expect_message("kept hello")
+    await virtual_discord.expect("kept hello")
     assert (stage.data_dir / "notes").read_text() == "hello"
 
 

@@ -29,7 +29,7 @@ async def test_bot(discord, command):
     await command([sys.executable, "-W", "ignore", "-m", "soundstage.discord", {bot!r}])
     await discord.wait_for_bot()
     await discord.user("ann").says("hello", channel="general")
-    assert (await discord.expect_message("echo")).content == "echo hello"
+    assert (await discord.expect("echo")).content == "echo hello"
 """
 RELAY = """
 async def test_relay(nostr_relay, journal):

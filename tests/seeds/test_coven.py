@@ -442,7 +442,7 @@ def discord(example, *replies, streaming=False):
         gateway = host.get(VirtualDiscordGateway)
         await gateway.user("ann").says("Hello. You!", channel="general")
         await gateway.user("other bot", bot=True).says("I am one, too", channel="general")
-        await gateway.expect_message("/./", channel="general")
+        await gateway.expect("/./", channel="general")
         await gateway.expect_nothing(within=1) if not streaming else None
         return [message.text for message in gateway.sent_messages]
 

@@ -120,9 +120,9 @@ def _bot(builder: HostBuilder) -> HostBuilder:
 
 async def _on_discord(host: Host) -> None:
     await discord_of(host).user("ann").says("hello", channel="general")
-    await discord_of(host).expect_message("good morning", channel="general")
+    await discord_of(host).expect("good morning", channel="general")
     await discord_of(host).user("bob").says("and now", channel="general")
-    await discord_of(host).expect_message("good night", channel="general")
+    await discord_of(host).expect("good night", channel="general")
 
 
 # Nostr, with a real client
@@ -141,7 +141,7 @@ async def _publish(host: Host) -> None:
     client = Command([sys.executable, "-c", NOSTR_CLIENT], host.journal, environment=relay.environment())
     await client.start()
     try:
-        await relay.expect_event("good morning", kind=1, within=20)
+        await relay.expect("good morning", kind=1, within=20)
         assert await client.wait(within=20) == 0
     finally:
         await client.stop()

@@ -22,7 +22,7 @@ from soundstage.errors import ExpectationError
 from soundstage.journal import DaemonChanged, MessageReceived, Noted
 from soundstage.lifecycle import Daemon, Status, TaskDaemon
 from soundstage.models import Script, ScriptedModel
-from soundstage.testing import verify_daemon, verify_world
+from soundstage.testing import InboxProbe, verify_daemon, verify_world
 from soundstage.testing._daemon import DAEMON_GUARANTEES
 from soundstage.testing._world import WORLD_GUARANTEES
 from soundstage.wire import ModelServer
@@ -203,9 +203,25 @@ def test_daemons_that_share_a_status_are_named():
 # -- worlds --
 
 
+async def says(console, text, source):
+    (console.io.write_error_line if source else console.io.write_line)(text)
+
+
+async def expects(console, text, source, within):
+    await (console.errors if source else console).expect(text, within=within)
+
+
+CONSOLE = InboxProbe(says, expects, lambda console: console.send("unread"), sources=1)
+
+
 def test_our_worlds_pass():
-    run(verify_world(Console, lambda console: console.send("hello")))
-    run(verify_world(Console, writes))
+    run(verify_world(Console, lambda console: console.send("hello"), CONSOLE))
+    run(verify_world(Console, writes, CONSOLE))
+
+
+def test_a_world_with_an_inbox_is_not_verified_without_it():
+    with pytest.raises(ExpectationError, match="was not told how to use it"):
+        run(verify_world(Console, writes))
 
 
 def test_a_world_on_the_machines_time_passes():

@@ -32,23 +32,23 @@ import pytest
 from soundstage import HostBuilder
 from soundstage.clock import SystemClock, run
 from soundstage.errors import WaitTimeout
-from soundstage.testing import verify_world
+from soundstage.testing import InboxProbe, verify_world
 from soundstage_mailbox import Mailbox, MailReceived
 
 
 async def test_a_program_finds_the_mailbox_and_its_mail_is_in_trace_and_journal(mailbox, command, journal, trace):
     program = await command([sys.executable, {shop!r}])
-    mail = await mailbox.expect_mail(subject="order", sender="shop@example.org")
+    mail = await mailbox.expect(subject="order", sender="shop@example.org")
     assert mail.text == "It is on its way. Grüße\\n"
     await program.wait()
-    mailbox.assert_all_expected()
+    await mailbox.expect_nothing(within=0.01)
     assert "Your order 17" in trace().format()
     assert journal.events(MailReceived) == [mail]
 
 
 async def test_a_mail_that_does_not_come_says_what_came(mailbox):
     with pytest.raises(WaitTimeout, match="no mail at all"):
-        await mailbox.expect_mail(subject="order", within=0.01)
+        await mailbox.expect(subject="order", within=0.01)
 
 
 def test_a_builder_adds_it_and_keeps_its_options():
@@ -61,9 +61,9 @@ def test_a_builder_adds_it_and_keeps_its_options():
     HostBuilder().add(Mailbox, refuses=["bob@example.org"], name="post").with_journal({journal!r}).run(body)
 
 
-def send(port, recipient):
+def send(port, recipient, sender="shop@example.org", subject="hello"):
     with smtplib.SMTP("127.0.0.1", port) as server:
-        server.sendmail("shop@example.org", [recipient], "Subject: hello\\r\\n\\r\\nyou")
+        server.sendmail(sender, [recipient], f"Subject: {{subject}}\\r\\n\\r\\nyou")
 
 
 def test_an_option_that_it_does_not_take_is_named_before_anything_starts():
@@ -75,7 +75,13 @@ def test_it_keeps_what_every_world_keeps():
     async def use(box):
         await asyncio.to_thread(send, box.port, "ann@example.org")
 
-    run(verify_world(Mailbox, use), clock=SystemClock())
+    async def says(box, text, source):
+        await asyncio.to_thread(send, box.port, "ann@example.org", f"sender-{{source}}@example.org", text)
+
+    async def expects(box, text, source, within):
+        await box.expect(subject=text, sender=f"sender-{{source}}@", within=within)
+
+    run(verify_world(Mailbox, use, InboxProbe(says, expects)), clock=SystemClock())
 """
 TYPED = """
 from soundstage import HostBuilder
@@ -88,7 +94,7 @@ HostBuilder().add(Mailbox, within="soon")
 
 
 async def body(host: Host) -> None:
-    mail: MailReceived = await host.get(Mailbox).expect_mail(subject="hello")
+    mail: MailReceived = await host.get(Mailbox).expect(subject="hello")
     wrong: int = mail.subject
 """
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol
 
-from soundstage.discord._virtual import WITHIN
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.match import preview
+from soundstage.worlds import WITHIN
 
 Step = Sequence[Any]
 PARTS: Final = 3
@@ -20,7 +20,7 @@ class Talks(Protocol):
         """Somebody who writes."""
         ...
 
-    async def expect_message(self, match: Any, *, channel: Any = None, within: float | None = None) -> Any:
+    async def expect(self, match: Any, *, channel: Any = None, within: float | None = None) -> Any:
         """Wait for a message of the app."""
         ...
 
@@ -71,12 +71,12 @@ class DiscordScriptedConversation:
         return [await self._step(discord, index, within) for index in range(len(self.steps))]
 
     async def _step(self, discord: Talks, index: int, within: float) -> Any:
-        author, text, expect = self.steps[index]
+        author, text, wanted = self.steps[index]
         await discord.user(author).says(text, channel=self.channel)
-        if expect is None:
+        if wanted is None:
             return None
         try:
-            return await discord.expect_message(expect, channel=self.channel, within=within)
+            return await discord.expect(wanted, channel=self.channel, within=within)
         except ExpectationError as missed:
             raise type(missed)(
                 f"step {index} of the conversation: {author} wrote {preview(text)} and was not answered",

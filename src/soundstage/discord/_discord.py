@@ -12,8 +12,8 @@ two protocols, as tables; `_transport` and the server do the waiting. Users are 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
 
 from soundstage.clock import IdSource
 from soundstage.discord import _channels as channels
@@ -27,18 +27,18 @@ from soundstage.discord._rest import RestApi
 from soundstage.discord._scene import Scene
 from soundstage.discord._state import Guild
 from soundstage.discord._transport import serve_gateway
-from soundstage.discord._user import WITHIN, DiscordUser
-from soundstage.errors import ExpectationError, ScriptError, WaitTimeout
-from soundstage.journal import Journal, MessageSent, Record
-from soundstage.match import matcher, preview
+from soundstage.discord._user import DiscordUser
+from soundstage.discord._waits import DiscordWaits
+from soundstage.errors import ScriptError, WaitTimeout
+from soundstage.journal import Journal, MessageSent
+from soundstage.match import preview
 from soundstage.net import HttpServer, WebSocket
-from soundstage.trace import checking
-from soundstage.worlds._waiting import APP, first_record, has_ended, missed
+from soundstage.worlds import APP, WITHIN
 
 TOKEN: Final = "soundstage-discord-token"  # noqa: S105  (good for this world only)
 
 
-class Discord(HttpServer):
+class Discord(DiscordWaits[Message, str | Channel], HttpServer):
     """A virtual Discord with one guild, for one bot.
 
     Args:
@@ -51,7 +51,7 @@ class Discord(HttpServer):
         privileged_intents: which of `GUILD_MEMBERS`, `GUILD_PRESENCES`, `MESSAGE_CONTENT` the bot may ask for.
         heartbeat: seconds between heartbeats of the bot.
         answer_within: seconds that the bot has to answer an interaction.
-        within: seconds that `expect_message` waits, unless it is told otherwise.
+        within: seconds that `expect` waits, unless it is told otherwise.
         app: the daemon of the bot, or what the journal calls its program: nobody waits for what it says after its
             end. A host sets it.
         ids: where session ids and tokens come from.
@@ -69,7 +69,7 @@ class Discord(HttpServer):
             ...  # start the bot with discord.environment()
             await discord.wait_for_bot()
             await discord.user("ann").says("hello", channel="general")
-            await discord.expect_message("hi ann", channel="general")
+            await discord.expect("hi ann", channel="general")
             await discord.stop()
     """
 
@@ -108,15 +108,18 @@ class Discord(HttpServer):
         )
         self._api = RestApi(self._platform, journal, name)
         self._scene = Scene(self._platform, self._api, journal, name)
-        self.app_name = app
-        self._within = within
-        self._begun = len(journal)  # what a file holds already belongs to earlier runs
         self._timers: set[asyncio.TimerHandle] = set()
-        self._seen: dict[
-            str, int
-        ] = {}  # label of a channel -> position of what was expected last; "" for any
         journal.redactor.add(token)
-        super().__init__(self._api.handle, journal, port=port, name=name, websocket=self._serve)
+        HttpServer.__init__(self, self._api.handle, journal, port=port, name=name, websocket=self._serve)
+        self.app_name = app
+        self.within = within
+        self._inbox = self.inbox(
+            MessageSent,
+            item=lambda record: self._platform.posted[record.position],
+            source=lambda record: record.event.channel,
+            show=lambda event: f"{event.channel}: {preview(event.text)}",
+            noun="message",
+        )
 
     async def _start(self) -> None:
         await super()._start()
@@ -223,6 +226,12 @@ class Discord(HttpServer):
 
     # waiting
 
+    def readiness(self) -> Callable[..., Awaitable[None]]:
+        return self.wait_for_bot
+
+    def pending(self) -> str:
+        return f"the bot is {'' if self._platform.connected else 'not '}connected"
+
     async def wait_for_bot(self, *, within: float = 10.0) -> None:
         """Wait until the bot has a session, and has read what is in its guild.
 
@@ -236,108 +245,16 @@ class Discord(HttpServer):
             raise WaitTimeout(
                 f"no bot connected to {self.name} within {within:g} s",
                 expected=f"IDENTIFY or RESUME at {self.gateway_url}",
-                seen=self._recent() or "nothing at all",
+                seen="\n".join(self.facts()) or "nothing at all",
                 hint="give the bot discord.environment(); the events above say how far it came",
             )
         await self._scene.round_trips(1)
 
-    def _recent(self) -> str:
-        records = [record for record in self.journal.read(self._begun) if record.source == self.name][-6:]
-        return "\n".join(f"{record.position} {preview(record.event, 160)}" for record in records)
-
-    async def expect_message(
-        self, match: Any, *, channel: str | Channel | None = None, within: float | None = None
-    ) -> Message:
-        """Wait for a message of the bot that matches, after the one that the last `expect_message` found.
-
-        Args:
-            match: what the message's `text` must be like: text, `/regex/`, or whatever `soundstage.match` takes.
-            channel: where; anywhere unless given.
-            within: seconds; 5, unless this Discord was made with another number.
-
-        Returns:
-            The message as it was when it was sent.
-
-        Raises:
-            WaitTimeout: if none comes; the message shows those that came instead.
-            ExpectationError: if the bot ends first.
-        """
-        wanted, label = matcher(match), self._label(channel)
-        start = self._seen.get(label, self._begun)
-        seconds = self._within if within is None else within
-
-        def fits(record: Record) -> bool:
-            return has_ended(record, self.app_name) or (
-                self._is_message(record, label) and wanted.matches(getattr(record.event, "text", ""))
-            )
-
-        record = await first_record(self.journal, fits, after=start, within=seconds)
-        if record is None or has_ended(record, self.app_name):
-            raise missed(
-                f"the bot did not write the expected message{f' in {label}' if label else ''}",
-                wanted,
-                self._instead(start),
-                seconds,
-                record,
-            )
-        self._saw(record)
-        return self._platform.posted[record.position]
-
-    check_message = checking(expect_message)
-
-    @property
-    def sent_messages(self) -> list[Message]:
-        """All that the bot has written in this run, in order, as it was when it was sent."""
-        return [
-            self._platform.posted[record.position]
-            for record in self.journal.read(self._begun)
-            if self._is_message(record, "")
-        ]
-
-    async def expect_nothing(self, *, within: float, channel: str | Channel | None = None) -> None:
-        """Expect that the bot writes nothing for `within` seconds, after the last expected message.
-
-        Raises:
-            ExpectationError: if it writes something.
-        """
-        label = self._label(channel)
-        start = self._seen.get(label, self._begun)
-        record = await self._scene.first(
-            lambda record: self._is_message(record, label), after=start, within=within
-        )
-        if record is not None:
-            raise ExpectationError(
-                f"the bot was expected to stay quiet for {within:g} s",
-                seen=preview(getattr(record.event, "text", "")),
-            )
-
-    check_nothing = checking(expect_nothing)
-
-    def _label(self, channel: str | Channel | None) -> str:
-        """The label of a channel; a conversation or a thread may not be there yet, and is named in full then."""
-        if channel is None:
-            return ""
+    def label_of(self, channel: str | Channel) -> str:
+        """How the journal calls a channel; one that is not there yet is named in full: `@ann`, `#general/plan`."""
         if isinstance(channel, str) and (channel.startswith("@") or "/" in channel):
             return channel
         return self._platform.state.label(self._scene.channel(channel))
-
-    def _is_message(self, record: Record, label: str) -> bool:
-        event = record.event
-        return isinstance(event, MessageSent) and record.source == self.name and label in ("", event.channel)
-
-    def _saw(self, record: Record) -> None:
-        channel = getattr(record.event, "channel", "")
-        self._seen[channel] = record.position
-        self._seen[""] = max(self._seen.get("", 0), record.position)
-
-    def _instead(self, start: int) -> list[str]:
-        came = [
-            f"{record.event.channel}: {preview(record.event.text)}"
-            for record in self.journal.read(start)
-            if isinstance(record.event, MessageSent) and record.source == self.name
-        ]
-        away = [] if self._platform.connected else ["the bot is not connected"]
-        return [*came, *away] or ["no message at all; the bot is connected"]
 
     # what only a test can do
 

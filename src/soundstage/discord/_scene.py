@@ -21,7 +21,7 @@ from soundstage.discord._records import Channel, ChannelType, Message, User
 from soundstage.discord._rest import RestApi
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.journal import Journal, Record
-from soundstage.worlds._waiting import Fits, first_record
+from soundstage.worlds import Fits, first_record
 
 MOMENT: Final = 1.0  # seconds for a bot to answer a ping
 ROUNDS: Final = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from soundstage.discord import _channels as channels
 from soundstage.discord import _components as parts
@@ -18,8 +18,8 @@ from soundstage.discord._scene import Scene
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.journal import Record
 from soundstage.match import preview
+from soundstage.worlds import WITHIN
 
-WITHIN: Final = 5.0
 Files = Sequence[tuple[str, bytes]]
 
 
@@ -34,7 +34,7 @@ class DiscordUser:
 
             ann = discord.user("ann")
             await ann.says("hello", channel="general")
-            answer = await discord.expect_message("hi", channel="general")
+            answer = await discord.expect("hi", channel="general")
             await ann.reacts("👍", answer)
             await ann.runs("/ask", question="why?")
             await ann.clicks("Yes")
@@ -141,9 +141,7 @@ class DiscordUser:
             return self._scene.current(message)
         shown = self._scene.shown_to(self.id)
         if not shown:
-            raise ExpectationError(
-                f"{self.name} sees no message", hint="wait for one: discord.expect_message"
-            )
+            raise ExpectationError(f"{self.name} sees no message", hint="wait for one: discord.expect")
         return shown[0]
 
     async def starts_thread(

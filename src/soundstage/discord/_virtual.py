@@ -6,20 +6,18 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from soundstage.clock import IdSource, time_limit
 from soundstage.discord._drafts import LONGEST
 from soundstage.discord._seam import DiscordInboundMessage, check_channel_id, wanted
-from soundstage.errors import AppError, ExpectationError, InvalidStateError, ScriptError, WaitTimeout
-from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, Record
-from soundstage.lifecycle import Daemon
-from soundstage.match import matcher, preview
+from soundstage.discord._waits import DiscordWaits
+from soundstage.errors import AppError, InvalidStateError, ScriptError, WaitTimeout
+from soundstage.journal import Journal, MessageReceived, MessageSent, Noted
+from soundstage.match import preview
 from soundstage.models import working_on
-from soundstage.trace import checking
-from soundstage.worlds._waiting import APP, finite, first_record, has_ended, missed
+from soundstage.worlds import APP, WITHIN
 
-WITHIN: Final = 5.0
 FIRST: Final = "general"
 FIRST_ID: Final = 1001  # of that channel; others that are only known by name get the next ones
 
@@ -80,7 +78,7 @@ class VirtualUser:
         return await self.says(text, channel=f"@{self.name}", attachments=attachments)
 
 
-class VirtualDiscordGateway(Daemon):
+class VirtualDiscordGateway(DiscordWaits[SentMessage, str | int | VirtualChannel]):
     """Both sides of a Discord in process: a `DiscordGateway` for the app, and methods for the test.
 
     The channel `general` has the id 1001; others get the next ids when they are named first.
@@ -94,7 +92,7 @@ class VirtualDiscordGateway(Daemon):
         channels: ids of the channels that it listens to; all unless given.
         ids: where ids of messages come from.
         name: how messages and the journal call it.
-        within: seconds that `expect_message` waits, unless it is told otherwise.
+        within: seconds that `expect` waits, unless it is told otherwise.
         app: the daemon of the app: nobody waits for what it says after it has failed.
 
     Example:
@@ -103,7 +101,7 @@ class VirtualDiscordGateway(Daemon):
         ...     gateway = VirtualDiscordGateway(Journal())
         ...     await gateway.connect()
         ...     await gateway.user("ann").says("hello", channel=7)
-        ...     gateway.complete_inbound()
+        ...     gateway.end_input()
         ...     async for message in gateway.inbound_messages:
         ...         await gateway.send_message(message.channel_id, f"hi {message.author}")
         ...     return gateway.sent_messages
@@ -124,7 +122,13 @@ class VirtualDiscordGateway(Daemon):
     ) -> None:
         super().__init__(name, journal)
         self.app_name = app
-        self._within = within
+        self.within = within
+        self._inbox = self.inbox(
+            MessageSent,
+            item=lambda record: SentMessage(int(record.event.channel), record.event.text),
+            source=lambda record: record.event.channel,
+            noun="message",
+        )
         self._named: dict[str, VirtualChannel] = {}
         self.channel(FIRST)
         self.include_bots = include_bots
@@ -134,15 +138,16 @@ class VirtualDiscordGateway(Daemon):
         self._changed = asyncio.Event()
         self._ready = asyncio.Event()
         self._completed = False
-        self._begun = self._seen = len(journal)  # what a file holds already belongs to earlier runs
 
-    async def _start(self) -> None:
-        self._seen = len(self.journal)
+    async def _start(self) -> None: ...
 
     async def _stop(self) -> None:
-        self.complete_inbound()
+        self.end_input()
 
     # the app's side
+
+    def app_sides(self) -> dict[str, object]:
+        return {"discord": self}
 
     async def connect(self) -> None:
         """Connect.
@@ -159,7 +164,7 @@ class VirtualDiscordGateway(Daemon):
 
     @property
     def inbound_messages(self) -> AsyncIterator[DiscordInboundMessage]:
-        """What users write, in order, until `complete_inbound`."""
+        """What users write, in order, until `end_input`."""
         return self._messages()
 
     async def _messages(self) -> AsyncIterator[DiscordInboundMessage]:
@@ -226,7 +231,7 @@ class VirtualDiscordGateway(Daemon):
         """Write something as a user. Returns the message, with an id and a time if none were given.
 
         Raises:
-            InvalidStateError: after `complete_inbound`.
+            InvalidStateError: after `end_input`.
             ValueError: if the id of the channel is negative.
         """
         message = DiscordInboundMessage(
@@ -241,7 +246,7 @@ class VirtualDiscordGateway(Daemon):
             raise InvalidStateError(
                 f"the messages of {self.name} have ended",
                 seen=preview(content),
-                hint="simulate messages before complete_inbound()",
+                hint="simulate messages before end_input()",
             )
         if not wanted(channel_id, is_bot=is_bot, include_bots=self.include_bots, channels=self._channels):
             who = f"the bot {author}" if is_bot else f"{author} in channel {channel_id}"
@@ -254,7 +259,7 @@ class VirtualDiscordGateway(Daemon):
         self._changed.set()
         return message
 
-    def complete_inbound(self) -> None:
+    def end_input(self) -> None:
         """End the messages: the app reads what is left, then its stream ends. Harmless when repeated."""
         self._completed = True
         self._changed.set()
@@ -273,77 +278,9 @@ class VirtualDiscordGateway(Daemon):
                 f"the app did not connect to {self.name} within {within:g} s", expected="connect() is called"
             ) from None
 
-    @property
-    def sent_messages(self) -> list[SentMessage]:
-        """All that the app has written in this run, in order."""
-        return self._sent_after(self._begun)
+    def pending(self) -> str:
+        return f"{len(self._waiting)} message(s) unread"
 
-    def _sent_after(self, position: int) -> list[SentMessage]:
-        return [
-            SentMessage(int(record.event.channel), record.event.text)
-            for record in self.journal.read(position)
-            if isinstance(record.event, MessageSent) and record.source == self.name
-        ]
-
-    async def expect_message(
-        self, match: Any, *, channel: str | int | VirtualChannel | None = None, within: float | None = None
-    ) -> SentMessage:
-        """Wait for a message of the app that matches, after the one that the last call found.
-
-        Args:
-            match: text, `/regex/`, or whatever `soundstage.match` takes.
-            channel: where: a name, an id, or what `channel()` gave; anywhere unless given.
-            within: seconds on the run's clock; 5, unless the gateway was made with another number.
-
-        Raises:
-            WaitTimeout: if none comes; the message shows those that came instead.
-            ExpectationError: if the app fails first.
-        """
-        like, where = matcher(match), None if channel is None else self.channel_id(channel)
-        seconds = self._within if within is None else within
-
-        def fits(record: Record) -> bool:
-            return has_ended(record, self.app_name) or (
-                self._is_sent(record, where) and like.matches(getattr(record.event, "text", ""))
-            )
-
-        record = await first_record(self.journal, fits, after=self._seen, within=seconds)
-        if record is None or not isinstance(record.event, MessageSent):
-            came = [preview(sent.text) for sent in self._sent_after(self._seen)]
-            unread = f"{len(self._waiting)} message(s) unread"
-            shown = [*came, unread] if came else [f"no message at all; {unread}"]
-            raise missed("the app did not write the expected message", like, shown, seconds, record)
-        self._seen = record.position
-        return SentMessage(int(record.event.channel), record.event.text)
-
-    check_message = checking(expect_message)
-
-    async def expect_nothing(
-        self, *, within: float, channel: str | int | VirtualChannel | None = None
-    ) -> None:
-        """Expect that the app writes nothing for `within` seconds. On virtual time this takes none of yours.
-
-        A message that has come and was not expected counts.
-
-        Raises:
-            ExpectationError: if it does.
-        """
-        where = None if channel is None else self.channel_id(channel)
-
-        def fits(record: Record) -> bool:
-            return has_ended(record, self.app_name) or self._is_sent(record, where)
-
-        record = await first_record(self.journal, fits, after=self._seen, within=finite(within))
-        if record is not None and isinstance(record.event, MessageSent):
-            raise ExpectationError(
-                f"the app was expected to write nothing for {within:g} s",
-                seen=preview(getattr(record.event, "text", "")),
-            )
-
-    check_nothing = checking(expect_nothing)
-
-    def _is_sent(self, record: Record, channel_id: int | None) -> bool:
-        event = record.event
-        if not isinstance(event, MessageSent) or record.source != self.name:
-            return False
-        return channel_id in (None, int(event.channel))
+    def label_of(self, channel: str | int | VirtualChannel) -> str:
+        """How the journal calls a channel: by its id."""
+        return str(self.channel_id(channel))

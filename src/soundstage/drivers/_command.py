@@ -16,14 +16,15 @@ from soundstage.clock import time_limit
 from soundstage.drivers._argv import checked_argv
 from soundstage.drivers._isolation import AnyIsolation, Isolation
 from soundstage.drivers._program import Program
-from soundstage.errors import ExpectationError, WaitTimeout
+from soundstage.errors import WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, ProcessExited, Record
 from soundstage.lifecycle import GRACE, SHOWN, Process
-from soundstage.match import Matcher, matcher, preview
+from soundstage.match import matcher, preview
 from soundstage.net import EgressProxy
 from soundstage.trace import checking
+from soundstage.worlds import Ends, Inbox, Only, text_of
 
-WITHIN = 10.0
+WITHIN: Final = 10.0
 UNSAID: Final = 10_000  # a code that no program exits with
 
 
@@ -87,7 +88,19 @@ class Command(Program):
             code=code,
         )
         self._stdin = stdin
-        self._position = 0  # of the last expected line
+        self._inbox = Inbox(
+            journal,
+            self.name,
+            MessageSent,
+            begun=self.begun,
+            within=WITHIN,
+            ends=Ends(self._ends_at, self._describe_end),
+            item=text_of,
+            own=self._is_own,
+            source=lambda record: record.event.channel,
+            show=_line,
+            missed=f"{self.name} did not print the expected line",
+        )
 
     def _made(self, **options: Any) -> Process:
         return Process(self.argv, self.journal, on_line=self._heard, **options)
@@ -96,14 +109,13 @@ class Command(Program):
         if self._stdin is not None:
             self._received(self._stdin)
             process.feed(self._stdin.encode())
-        self._position = process.started_at or 0
 
     async def _end(self, process: Process) -> None:
         process.end_input()
         await process.terminate(grace=self._grace)
 
     def _seen(self) -> str:
-        return f"{self._shown(0) or 'no line at all'}\nexit code {self.exit_code}"
+        return f"{self._shown() or 'no line at all'}\nexit code {self.exit_code}"
 
     def _heard(self, channel: str, line: str) -> None:
         event = MessageSent(text=line, channel=channel, sender=self.name)
@@ -130,75 +142,72 @@ class Command(Program):
         """End its standard input, like Ctrl-D. Harmless when repeated."""
         self._running().end_input()
 
-    async def expect(self, match: Any, *, within: float = WITHIN, channel: str | None = None) -> str:
-        """Wait for a line that matches, after the one that the last `expect` found. Returns it.
+    async def expect(
+        self, match: Any, *, within: float | None = None, channel: str | None = None, because: str = ""
+    ) -> str:
+        """Wait for a line that matches, after the one that the last `expect` found in its channel. Returns it.
 
         Args:
             match: text, `/regex/`, or whatever `soundstage.match` takes.
-            within: seconds.
+            within: seconds; 10, unless given.
             channel: `stdout` or `stderr`; either unless given.
+            because: why the line has to come; the message of a failure shows it.
 
         Raises:
             ExpectationError: if it exits first.
             WaitTimeout: if no such line comes in time; it runs on.
         """
-        wanted = matcher(match)
-        try:
-            async with time_limit(within):
-                record = await self._next(wanted, channel)
-        except TimeoutError:
-            raise WaitTimeout(
-                f"{self.name} did not print the expected line within {within:g} s",
-                expected=wanted.describe(),
-                seen=self._shown(self._position) or "no line at all",
-                hint="what is shown above came after the last expected line",
-            ) from None
-        if isinstance(record.event, ProcessExited):
-            self._exits.told()
-            raise ExpectationError(
-                f"{self.name} exited with code {record.event.code} and did not print the expected line",
-                expected=wanted.describe(),
-                seen=self._shown(self._position) or "no line after the last expected one",
-            )
-        self._position = record.position
-        return str(getattr(record.event, "text", ""))
+        return await self._running_inbox().expect(
+            matcher(match), only=_in(channel), within=within, because=because
+        )
 
     check = checking(expect)
 
-    async def _next(self, wanted: Matcher, channel: str | None) -> Record:
-        started = self._running().started_at
-        async for record in self.journal.tail(self._position):
-            if record.source != self.name or record.cause != started:
-                continue
-            event = record.event
-            if isinstance(event, ProcessExited):
-                return record
-            if (
-                isinstance(event, MessageSent)
-                and channel in (None, event.channel)
-                and wanted.matches(event.text)
-            ):
-                return record
-        raise AssertionError("a tail has no end")
+    async def expect_nothing(self, *, within: float, channel: str | None = None) -> None:
+        """Expect that it prints no line for `within` seconds; one that was not expected before counts.
+
+        Raises:
+            ExpectationError: if there is one.
+        """
+        await self._running_inbox().expect_nothing(within=within, only=_in(channel))
+
+    check_nothing = checking(expect_nothing)
+
+    async def collect(
+        self, count: int, *, within: float | None = None, channel: str | None = None
+    ) -> list[str]:
+        """Wait for the next `count` lines, whatever they say: all of them before one deadline.
+
+        Raises:
+            WaitTimeout: if fewer come.
+            ExpectationError: if it exits first.
+        """
+        return await self._running_inbox().collect(count, within=within, only=_in(channel))
 
     def lines(self, channel: str = "stdout") -> list[str]:
         """All lines that it has printed."""
-        return [text for said, text in self._lines_after(0) if said == channel]
+        return [said.text for said in self._said() if said.channel == channel]
 
-    def _lines_after(self, position: int) -> list[tuple[str, str]]:
-        started = self._running().started_at
-        return [
-            (record.event.channel, record.event.text)
-            for record in self.journal.read(position)
-            if isinstance(record.event, MessageSent)
-            and record.source == self.name
-            and record.cause == started
-        ]
+    def _running_inbox(self) -> Inbox[str]:
+        self._running()
+        return self._inbox
 
-    def _shown(self, position: int) -> str:
-        return "\n".join(
-            f"{channel}: {preview(text)}" for channel, text in self._lines_after(position)[-SHOWN:]
-        )
+    def _is_own(self, record: Record) -> bool:
+        return record.source == self.name and record.cause == self._running().started_at
+
+    def _ends_at(self, record: Record) -> bool:
+        return isinstance(record.event, ProcessExited) and self._is_own(record)
+
+    def _describe_end(self, end: Record) -> str:
+        self._exits.told()
+        return f"{self.name} exited with code {getattr(end.event, 'code', None)}"
+
+    def _said(self) -> list[MessageSent]:
+        own = [record.event for record in self.journal.read(self.begun) if self._is_own(record)]
+        return [event for event in own if isinstance(event, MessageSent)]
+
+    def _shown(self) -> str:
+        return "\n".join(map(_line, self._said()[-SHOWN:]))
 
     async def wait(self, code: int | None = UNSAID, *, within: float = WITHIN) -> int:
         """Wait until it has exited by itself, and return its exit code, negative for a signal.
@@ -222,8 +231,16 @@ class Command(Program):
             raise WaitTimeout(
                 f"{self.name} did not exit within {within:g} s",
                 expected="an exit by itself",
-                seen=self._shown(0) or "no line at all",
+                seen=self._shown() or "no line at all",
                 hint="it may wait for input: end_input() ends it; it has been ended now",
             ) from None
         self._exits.check(self._exits.code if code == UNSAID else code, found, self._seen())
         return found
+
+
+def _line(said: MessageSent) -> str:
+    return f"{said.channel}: {preview(said.text)}"
+
+
+def _in(channel: str | None) -> Only | None:
+    return None if channel is None else lambda said: said.channel == channel

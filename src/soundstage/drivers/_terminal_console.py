@@ -120,7 +120,7 @@ class TerminalConsole(Console):
             echo=False,
             on_output=self._heard,
             name=self.app_name,
-            within=self._within,
+            within=self.within,
             **self._options,
         )
         await self._terminal.start()
@@ -183,10 +183,10 @@ class TerminalConsole(Console):
             with contextlib.suppress(AppError):  # it exits at this moment
                 self.terminal.feed(key, self._typed)
 
-    def _describe_end(self, end: Record) -> str:
-        return f"{super()._describe_end(end)}\n{self._shown()}"
+    def describe_end(self, end: Record) -> str:
+        return f"{super().describe_end(end)}\n{self._shown()}"
 
-    def _describe_input(self) -> str:
+    def pending(self) -> str:
         return f"this is on the screen:\n{self._shown()}"
 
     def _shown(self) -> str:

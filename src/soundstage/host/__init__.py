@@ -8,14 +8,14 @@ from soundstage.host._checks import (
     require_no_egress,
     require_request,
 )
-from soundstage.host._context import App, AppContext, app_daemon
+from soundstage.host._context import App, AppContext, app_daemon, app_sides
 from soundstage.host._ending import RunEnding, failures_of, told_beside
 from soundstage.host._frames import errors_of, hide_frames, is_ours
 from soundstage.host._host import Host, watched_runs
 from soundstage.host._llm import ModelSide
-from soundstage.host._parts import Composition, Setup, World
+from soundstage.host._parts import Composition, Setup, WorldMaker
 from soundstage.host._serve import ServeOptions, serve
-from soundstage.host._work import Cut, finish_work, inputs_of
+from soundstage.host._work import Cut, finish_work
 
 __all__ = [
     "App",
@@ -28,13 +28,13 @@ __all__ = [
     "RunEnding",
     "ServeOptions",
     "Setup",
-    "World",
+    "WorldMaker",
     "app_daemon",
+    "app_sides",
     "errors_of",
     "failures_of",
     "finish_work",
     "hide_frames",
-    "inputs_of",
     "is_ours",
     "list_rules",
     "mistake_of_script",

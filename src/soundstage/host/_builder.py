@@ -19,9 +19,9 @@ from soundstage.clock import (
 )
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.guard import real_environment
-from soundstage.host._context import App, AppContext, app_daemon
+from soundstage.host._context import App, AppContext, app_daemon, app_sides
 from soundstage.host._host import Host, HostSettings
-from soundstage.host._parts import Composition, P, World, validate_options, validate_part
+from soundstage.host._parts import Composition, P, WorldMaker, validate_options, validate_part
 from soundstage.host._program import make_program
 from soundstage.host._server import ServerOfRun
 from soundstage.journal import Journal, Redactor
@@ -92,7 +92,7 @@ class HostBuilder:
     def _make_console(self, host: Host) -> Console:
         return Console(host.journal, **self._within())
 
-    def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> Self:
+    def add(self, world: WorldMaker[P, D], *args: P.args, **options: P.kwargs) -> Self:
         """A world of any wing: `HostBuilder().add(NostrRelay, auth_to_publish=True)`, then `host.get(NostrRelay)`.
 
         Worlds start in the order in which they are named, and programs of this run are pointed at them. The run is on
@@ -279,7 +279,7 @@ class HostBuilder:
             host.console.io,
             host.clock,
             host.journal,
-            next((daemon for daemon in host.daemons if hasattr(daemon, "inbound_messages")), None),
+            app_sides(host.daemons),
             lambda: host.data_dir,
         )
         host.app = app_daemon(app, context)

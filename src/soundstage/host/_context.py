@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,9 @@ import msgspec
 
 from soundstage.clock import Clock
 from soundstage.journal import Journal
-from soundstage.lifecycle import TaskDaemon
+from soundstage.lifecycle import Daemon, TaskDaemon
 from soundstage.models import Model
-from soundstage.worlds import ConsoleIO
+from soundstage.worlds import ConsoleIO, World
 
 
 class AppContext(msgspec.Struct, frozen=True):
@@ -23,7 +23,8 @@ class AppContext(msgspec.Struct, frozen=True):
         console: its console.
         clock: its time.
         journal: the journal of the run, for entries of its own.
-        discord: its gateway to a virtual Discord, if the run has one.
+        worlds: what other worlds have for an app in process, by their names; each is an attribute too, such as
+            `discord`.
         make_data_dir: makes the folder of `data_dir`.
     """
 
@@ -31,8 +32,16 @@ class AppContext(msgspec.Struct, frozen=True):
     console: ConsoleIO
     clock: Clock
     journal: Journal
-    discord: Any = None
+    worlds: Mapping[str, Any] = {}
     make_data_dir: Callable[[], Path] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.worlds:
+            known = ", ".join(["model", "console", *self.worlds])
+            raise AttributeError(
+                f"this run has no {name!r} for an app in process, only {known}; the builder adds worlds: .add(...)"
+            )
+        return self.worlds[name]
 
     @property
     def data_dir(self) -> Path | None:
@@ -41,6 +50,15 @@ class AppContext(msgspec.Struct, frozen=True):
 
 
 App = Callable[[AppContext], Awaitable[None]]
+
+
+def app_sides(daemons: Iterable[Daemon]) -> dict[str, object]:
+    """What the worlds among the daemons have for an app in process; of two of one name, the first."""
+    found: dict[str, object] = {}
+    for daemon in daemons:
+        if isinstance(daemon, World):
+            found = {**daemon.app_sides(), **found}
+    return found
 
 
 def app_daemon(app: App, context: AppContext) -> TaskDaemon:

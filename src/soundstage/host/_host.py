@@ -21,7 +21,7 @@ from soundstage.host._checks import require_clean_end, require_request
 from soundstage.host._ending import RunEnding, failures_of
 from soundstage.host._llm import ModelSide
 from soundstage.host._parts import Composition
-from soundstage.host._work import Cut, finish_work, inputs_of
+from soundstage.host._work import Cut, finish_work
 from soundstage.journal import RunFinished, RunStarted
 from soundstage.lifecycle import Daemon, ScratchFolder, TaskDaemon
 from soundstage.models import Model, ScriptedModel
@@ -193,8 +193,8 @@ class Host:
 
     async def _end(self, ending: RunEnding, error: BaseException | None) -> None:
         """Every step of the end, whatever the others come to; then what must hold if nothing has failed."""
-        for end in inputs_of(self.daemons):
-            ending.take(end)
+        for daemon in self.daemons:
+            ending.take(daemon.end_input)
         cut = Cut(len(self.journal))
 
         async def settle() -> None:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 D = TypeVar("D", bound=Daemon)
 P = ParamSpec("P")
 
-World = Callable[Concatenate[Journal, P], D]
+WorldMaker = Callable[Concatenate[Journal, P], D]
 """The class of a world, or a function that makes one: it takes the journal of the run, and options.
 
 Parameters called `ids` (a source of ids), `within` (seconds that its waits take, unless they are told otherwise) and
@@ -69,10 +69,10 @@ class Setup(Protocol):
     def workspace(self) -> Workspace:
         """The project folder of this test."""
 
-    def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+    def add(self, world: WorldMaker[P, D], *args: P.args, **options: P.kwargs) -> D:
         """A world of this test; it starts when the body begins, and programs are pointed at it."""
 
-    def add_server(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+    def add_server(self, world: WorldMaker[P, D], *args: P.args, **options: P.kwargs) -> D:
         """Like `add`, for what synchronous tests use too: it is started at once, in a thread of its own."""
 
 
@@ -112,7 +112,7 @@ class Composition:
         self.daemons: list[Daemon] = []
         self._supervisor: Supervisor | None = None
 
-    def make(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+    def make(self, world: WorldMaker[P, D], *args: P.args, **options: P.kwargs) -> D:
         """A world of this run, which the caller starts and stops.
 
         Raises:
@@ -126,7 +126,7 @@ class Composition:
         daemon = made(self.journal, *args, **{**own, **options})
         return validate_part(daemon, Daemon, "add", "the class of a world, or a function that makes one")
 
-    def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+    def add(self, world: WorldMaker[P, D], *args: P.args, **options: P.kwargs) -> D:
         """A world of this run; it starts after those that were added before. Raises what `make` raises."""
         made = self.make(world, *args, **options)
         self.daemons.append(made)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from soundstage.clock import PendingTimer, VirtualLoop, where
@@ -36,7 +36,6 @@ from soundstage.lifecycle import Daemon, TaskDaemon, of_daemon
 REPEATS: Final = 100  # times that a task sets a timer at one place until it counts as a repeating one
 HOPELESS: Final = 10_000  # the same while a reply or a tool is under way, which may wait in small steps
 SHOWN: Final = 120  # characters of a request or a call in messages
-_INPUT_ENDS: Final = ("end_input", "complete_inbound")  # what worlds call it
 _BEGIN: Final = (ModelRequested, ToolCalled)
 _END: Final = (ModelResponded, ModelFailed, ToolReturned)
 
@@ -53,12 +52,6 @@ class Cut(NamedTuple):
     at: int
     records: Sequence[Record] = ()
     waits: Sequence[str] = ()
-
-
-def inputs_of(daemons: Sequence[Daemon]) -> list[Callable[[], object]]:
-    """Functions that end the inputs of the worlds among the daemons."""
-    ends = (getattr(daemon, name, None) for daemon in daemons for name in _INPUT_ENDS)
-    return [end for end in ends if end is not None]
 
 
 def under_way(journal: Journal, after: int) -> list[Record]:

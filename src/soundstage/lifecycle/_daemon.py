@@ -68,6 +68,7 @@ class Daemon(ABC):
         journal: where its status changes go.
 
     Attributes:
+        begun: the position of the journal when it was made; what is before belongs to earlier runs.
         real_time: whether it needs the machine's time, because it uses sockets or processes. A run with such a part is
             not on virtual time.
     """
@@ -77,6 +78,7 @@ class Daemon(ABC):
     def __init__(self, name: str, journal: Journal) -> None:
         self.name = name
         self.journal = journal
+        self.begun = len(journal)
         self._status = Status.STOPPED
         self._reported: list[BaseException] = []
         self._turn = asyncio.Lock()
@@ -90,6 +92,13 @@ class Daemon(ABC):
     def failures(self) -> tuple[BaseException, ...]:
         """The failures so far, in order; a cancellation from outside is no failure of a background task."""
         return tuple(self._reported)
+
+    def environment(self) -> dict[str, str]:
+        """Variables that point a program of the run at it; none, unless overridden."""
+        return {}
+
+    def end_input(self) -> None:  # noqa: B027  (a hook)
+        """End what it sends to the app, because the run ends; nothing, unless overridden."""
 
     async def wait_for(self, status: Status, *, within: float) -> None:
         """Wait until it has reached a status; one that it had before counts.

@@ -42,11 +42,12 @@ class McpDaemon(McpTestSide, McpFaults, HttpServer):
     ) -> None:
         self._core = McpCore(journal, name, backend, self._fail)
         self._sessions = Sessions(self._core, ids if ids is not None else IdSource())
-        self._found = set()
         self._failures: list[Exception] = []
         self._piping: set[asyncio.Task[None]] = set()
         http = HttpSide(self._core, self._sessions)
-        super().__init__(http.handle, journal, port=port, name=name, grace=FAREWELL, websocket=self._serve)
+        handle, serve = http.handle, self._serve
+        HttpServer.__init__(self, handle, journal, port=port, name=name, grace=FAREWELL, websocket=serve)
+        self._open_inboxes()
 
     @property
     def url(self) -> str:

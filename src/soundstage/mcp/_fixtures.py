@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def mcp_server(stage: Setup) -> McpServer:
-    """An MCP server `mcp` on loopback, for asynchronous tests: `.tool(..)`, `.url`, `await .expect_call(..)`."""
+    """An MCP server `mcp` on loopback, for asynchronous tests: `.tool(..)`, `.url`, `await .expect(..)`."""
     from soundstage.mcp import McpServer
 
     return stage.add(McpServer)

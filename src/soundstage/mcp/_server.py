@@ -42,7 +42,7 @@ class McpServer(McpScript, McpDaemon):
             server.on_tool("search", arguments={"query": "soup"}).returns("tomato soup")
             await server.start()
             ...  # point the agent at server.url, or give it mcp_json(server)
-            await server.expect_call("search", arguments={"query": "soup"})
+            await server.expect("search", arguments={"query": "soup"})
             await server.stop()
     """
 
@@ -61,7 +61,7 @@ class McpServer(McpScript, McpDaemon):
         port: int = 0,
     ) -> None:
         validate_seconds(within)
-        self._within = within
+        self.within = within
         backend = ScriptedBackend(self, name, self._fail)
         McpDaemon.__init__(self, journal, backend, name=name, ids=ids, port=port)
         McpScript.__init__(

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from soundstage.errors import ExpectationError, WaitTimeout
-from soundstage.journal import Event, Journal, Record, one_line
+from soundstage.errors import WaitTimeout
+from soundstage.journal import Record
+from soundstage.match import Anything, Matcher
 from soundstage.mcp._catalog import need_name
 from soundstage.mcp._core import McpCore
 from soundstage.mcp._events import (
@@ -18,98 +19,127 @@ from soundstage.mcp._events import (
 from soundstage.mcp._rules import CallFacts, call_conditions
 from soundstage.mcp._script import given
 from soundstage.scripts import Conditions, described, holds
-from soundstage.trace import checking, checking_now
-from soundstage.worlds._waiting import Fits, first_record
+from soundstage.trace import checking
+from soundstage.worlds import Inbox, Only, World
 
 WITHIN: Final = 10.0
-_SHOWN: Final = 8
 
 
-class McpTestSide:
-    """Expectations, and stubs in the place of tools."""
+class McpReturns:
+    """The ends of calls, as a test waits for them: `server.returns.expect("search")`."""
 
-    journal: Journal
-    name: str
-    _within: float = WITHIN  # unless a wait is told otherwise
+    def __init__(self, inbox: Inbox[McpToolReturned]) -> None:
+        self._inbox = inbox
+
+    async def expect(
+        self, tool: str = "", *, within: float | None = None, because: str = ""
+    ) -> McpToolReturned:
+        """Wait until a call of a tool has ended. Every end is found once.
+
+        Args:
+            tool: its name on the server; any unless given.
+            within: seconds on the run's clock; those of the server, unless given.
+            because: why it has to end; the message of a failure shows it.
+
+        Raises:
+            WaitTimeout: if none does in time.
+            ExpectationError: if the app ends first.
+        """
+        missed = f"no call of {tool or 'any tool'} on {self._inbox.name} ended"
+        return await self._inbox.expect(
+            Anything(), only=_of(tool), within=within, because=because, missed=missed
+        )
+
+    check = checking(expect)
+
+    async def collect(
+        self, count: int, tool: str = "", *, within: float | None = None
+    ) -> list[McpToolReturned]:
+        """Wait for the ends of `count` calls: all of them before one deadline.
+
+        Raises:
+            WaitTimeout: if fewer end.
+            ExpectationError: if the app ends first.
+        """
+        return await self._inbox.collect(count, only=_of(tool), within=within)
+
+
+class McpTestSide(World):
+    """Expectations, and stubs in the place of tools.
+
+    Agents call tools side by side, so equal calls are a source of the inbox: what is called differently may be expected
+    in any order.
+    """
+
+    within: float = WITHIN
     _core: McpCore
-    _found: set[int]
+
+    def _open_inboxes(self) -> None:
+        options: dict[str, Any] = {"show": str, "read": lambda event: event}
+        self._inbox: Inbox[McpToolCalled] = self.inbox(
+            McpToolCalled,
+            source=lambda record: _key(record.event),
+            noun="call",
+            missed=f"no such call of {self.name}",
+            **options,
+        )
+        self._returns = McpReturns(
+            self.inbox(McpToolReturned, source=lambda record: record.cause, noun="end", **options)
+        )
 
     def calls(self, tool: str = "") -> list[McpToolCalled]:
         """The calls so far, of one tool or of all."""
-        found = [record.event for record in self._records(McpToolCalled)]
-        return [call for call in found if isinstance(call, McpToolCalled) and tool in ("", call.tool)]
+        return [call for call in self._inbox.items if tool in ("", call.tool)]
 
-    async def expect_call(
-        self, tool: str = "", *, arguments: Any = None, within: float | None = None
+    @property
+    def returns(self) -> McpReturns:
+        """The ends of calls: `await server.returns.expect("search")`."""
+        return self._returns
+
+    async def expect(
+        self, tool: str = "", *, arguments: Any = None, within: float | None = None, because: str = ""
     ) -> McpToolCalled:
-        """Wait for a call of a tool. Every call is found once, in order.
+        """Wait for a call of a tool. Every call is found once.
 
         Args:
             tool: its name on this server; any unless given.
             arguments: for each argument a condition, or a function of all of them.
-            within: seconds on the run's clock.
+            within: seconds on the run's clock; 10, unless the server was made with another number.
+            because: why it has to come; the message of a failure shows it.
 
         Raises:
             WaitTimeout: if none comes in time; the message shows the calls that there were.
+            ExpectationError: if the app ends first.
         """
-        conditions = call_conditions(tool, arguments)
+        wanted = _Called(call_conditions(tool, arguments))
+        return await self._inbox.expect(wanted, only=_of(tool), within=within, because=because)
 
-        def fits(record: Record) -> bool:
-            return record.position not in self._found and _fits(record.event, conditions)
+    check = checking(expect)
 
-        within = self._within if within is None else within
-        record = await self._first(fits, within)
-        if record is None:
-            wanted = described(conditions) or "any call"
-            raise WaitTimeout(
-                f"no such call of {self.name} within {within:g} s", expected=wanted, seen=self._lately()
-            )
-        self._found.add(record.position)
-        assert isinstance(record.event, McpToolCalled)
-        return record.event
-
-    check_call = checking(expect_call)
-
-    async def expect_return(self, tool: str = "", *, within: float | None = None) -> McpToolReturned:
-        """Wait until a call of a tool has ended. Every end is found once, in order.
+    async def expect_nothing(self, *, within: float, tool: str = "") -> None:
+        """Expect that no call comes for `within` seconds; one that was not expected before counts.
 
         Raises:
-            WaitTimeout: if none does in time.
+            ExpectationError: if there is one.
         """
+        await self._inbox.expect_nothing(within=within, only=_of(tool))
 
-        def fits(record: Record) -> bool:
-            event = record.event
-            new = record.position not in self._found
-            return new and isinstance(event, McpToolReturned) and tool in ("", event.tool)
+    check_nothing = checking(expect_nothing)
 
-        within = self._within if within is None else within
-        record = await self._first(fits, within)
-        if record is None:
-            raise WaitTimeout(
-                f"no call of {tool or 'any tool'} on {self.name} ended within {within:g} s",
-                seen=self._lately(),
-            )
-        self._found.add(record.position)
-        assert isinstance(record.event, McpToolReturned)
-        return record.event
-
-    check_return = checking(expect_return)
-
-    def expect_no_call(self, tool: str = "") -> None:
-        """Expect that no call was made, of one tool or at all, that was not expected before.
+    async def collect(
+        self, count: int, tool: str = "", *, within: float | None = None
+    ) -> list[McpToolCalled]:
+        """Wait for the next `count` calls, whatever their arguments: all of them before one deadline.
 
         Raises:
-            ExpectationError: if there was one.
+            WaitTimeout: if fewer come; the message shows those that did.
+            ExpectationError: if the app ends first.
         """
-        found = [
-            str(record.event)
-            for record in self._records(McpToolCalled)
-            if record.position not in self._found and _fits(record.event, call_conditions(tool))
-        ]
-        if found:
-            raise ExpectationError(f"{self.name} was not expected to be called", seen="\n".join(found))
+        return await self._inbox.collect(count, only=_of(tool), within=within)
 
-    check_no_call = checking_now(expect_no_call)
+    def pending(self) -> str:
+        facts = self.facts()
+        return "\n".join([f"the last facts of {self.name}:", *facts]) if facts else "no client has connected"
 
     async def wait_for_client(self, *, within: float | None = None) -> McpConnectionChanged:
         """Wait until a client has shaken hands.
@@ -121,12 +151,12 @@ class McpTestSide:
         def fits(record: Record) -> bool:
             return isinstance(record.event, McpConnectionChanged) and record.event.change == "initialized"
 
-        within = self._within if within is None else within
-        record = await self._first(fits, within)
+        within = self.within if within is None else within
+        record = await self.first(fits, within=within)
         if record is None:
             raise WaitTimeout(
                 f"no client connected with {self.name} within {within:g} s",
-                seen=self._lately(),
+                seen=self.pending(),
                 hint="give the client mcp_json(server), server.url or server.stdio_config()",
             )
         assert isinstance(record.event, McpConnectionChanged)
@@ -159,21 +189,26 @@ class McpTestSide:
     def _tools_changed(self) -> None:
         """The list of tools is different now."""
 
-    def _records(self, kind: type[Event]) -> list[Record]:
-        return [record for record in self.journal.read(type=kind) if record.source == self.name]
 
-    async def _first(self, fits: Fits, within: float) -> Record | None:
-        def own(record: Record) -> bool:
-            return record.source == self.name and fits(record)
+class _Called(Matcher):
+    """A condition on a call."""
 
-        return await first_record(self.journal, own, after=0, within=within)
+    __slots__ = ("conditions",)
 
-    def _lately(self) -> str:
-        own = [record for record in self.journal.read() if record.source == self.name][-_SHOWN:]
-        return "\n".join(
-            f"{type(record.event).__name__}: {one_line(str(record.event), 120)}" for record in own
-        )
+    def __init__(self, conditions: Conditions) -> None:
+        self.conditions = conditions
+
+    def explain(self, value: Any) -> str | None:
+        fits = holds(self.conditions, CallFacts(value.tool, value.arguments))
+        return None if fits else f"it is {value}"
+
+    def describe(self) -> str:
+        return described(self.conditions) or "any call"
 
 
-def _fits(event: Event, conditions: Conditions) -> bool:
-    return isinstance(event, McpToolCalled) and holds(conditions, CallFacts(event.tool, event.arguments))
+def _of(tool: str) -> Only:
+    return lambda event: tool in ("", event.tool)
+
+
+def _key(call: McpToolCalled) -> tuple[str, bytes]:
+    return call.tool, msgspec.json.encode(call.arguments, order="sorted")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def nostr_relay(stage: Setup) -> NostrRelay:
-    """A Nostr relay on loopback, for asynchronous tests: `.url`, `.user("ann")`, `await .expect_event(..)`."""
+    """A Nostr relay on loopback, for asynchronous tests: `.url`, `.user("ann")`, `await .expect(..)`."""
     from soundstage.nostr import NostrRelay
 
     return stage.add(NostrRelay)

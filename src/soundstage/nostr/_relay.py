@@ -26,8 +26,9 @@ from soundstage.net import Exchange, HttpRequest, HttpServer, WebSocket
 from soundstage.nostr._commands import MAX_SUBSCRIPTION_ID
 from soundstage.nostr._crypto import need_library
 from soundstage.nostr._outlet import Close
-from soundstage.nostr._test_side import MAX_MESSAGE, WITHIN, RelayTestSide
+from soundstage.nostr._test_side import MAX_MESSAGE, RelayTestSide
 from soundstage.nostr._transport import GOING_AWAY, serve_relay
+from soundstage.worlds import WITHIN
 
 FAREWELL: Final = 1.0  # seconds for clients to take the closing frame
 NIPS: Final = (1, 11, 42, 45)
@@ -45,7 +46,7 @@ class NostrRelay(RelayTestSide, HttpServer):
         members: public keys that are let in after that; all that authenticate unless given.
         max_message: the most characters of a message.
         ids: where challenges come from, and the seed of users' keys.
-        within: seconds that `expect_event` takes, unless it is told otherwise.
+        within: seconds that `expect` takes, unless it is told otherwise.
         port: 0 picks a free one.
         name: how messages and the journal call it. Relays of one run need different names.
 
@@ -60,7 +61,7 @@ class NostrRelay(RelayTestSide, HttpServer):
             ...  # point the app at relay.url, or start it with relay.environment()
             await relay.wait_for_subscription(kind=1)
             question = await relay.user("ann").publishes("what is the time?")
-            await relay.expect_event("o'clock", kind=1, tags={"e": question.id})
+            await relay.expect("o'clock", kind=1, tags={"e": question.id})
             await relay.stop()
     """
 
@@ -77,9 +78,9 @@ class NostrRelay(RelayTestSide, HttpServer):
         port: int = 0,
         name: str = "nostr",
     ) -> None:
+        self._serving: set[asyncio.Task[None]] = set()
+        HttpServer.__init__(self, self._inform, journal, port=port, name=name, websocket=self._serve)
         self._set_up(
-            journal,
-            name,
             auth_to_publish=auth_to_publish,
             auth_to_subscribe=auth_to_subscribe,
             members=members,
@@ -87,8 +88,6 @@ class NostrRelay(RelayTestSide, HttpServer):
             ids=ids,
             within=within,
         )
-        self._serving: set[asyncio.Task[None]] = set()
-        super().__init__(self._inform, journal, port=port, name=name, websocket=self._serve)
 
     async def _start(self) -> None:
         need_library()

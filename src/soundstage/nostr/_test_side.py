@@ -6,33 +6,28 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from soundstage.clock import IdSource, validate_seconds
-from soundstage.errors import ExpectationError, ScriptError, WaitTimeout
-from soundstage.journal import Journal, Record
-from soundstage.match import Anything
+from soundstage.errors import ScriptError, WaitTimeout
+from soundstage.journal import Record
+from soundstage.match import Anything, matcher
 from soundstage.nostr._control import RelayFaults
 from soundstage.nostr._core import RelayCore, Settings
 from soundstage.nostr._crypto import Keys, public_key
 from soundstage.nostr._events import NostrEventReceived, NostrSubscriptionChanged
+from soundstage.nostr._expected import Expected, in_words
 from soundstage.nostr._filters import Filter
-from soundstage.nostr._record import NostrEvent
+from soundstage.nostr._record import NostrEvent, tag_values
 from soundstage.nostr._user import NostrUser
-from soundstage.nostr._waiting import Expected, expected, first_of, in_words, instead, recent
 from soundstage.trace import checking
+from soundstage.worlds import Inbox, Only, World
 
-WITHIN: Final = 5.0
 MAX_MESSAGE: Final = 256 * 1024
 
 
-class RelayTestSide(RelayFaults):
+class RelayTestSide(RelayFaults, World):
     """Users, expectations and faults of a relay."""
-
-    journal: Journal
-    name: str
 
     def _set_up(
         self,
-        journal: Journal,
-        name: str,
         *,
         auth_to_publish: bool,
         auth_to_subscribe: bool,
@@ -42,14 +37,22 @@ class RelayTestSide(RelayFaults):
         within: float,
     ) -> None:
         validate_seconds(within)
-        self._within = within
+        self.within = within
         if max_message < 1:
             raise ValueError(f"a message has at least one character, got max_message={max_message}")
         allowed = None if members is None else frozenset(public_key(member) for member in members)
         settings = Settings(auth_to_publish, auth_to_subscribe, allowed, max_message)
-        self._core = RelayCore(journal, name, settings, ids if ids is not None else IdSource())
+        self._core = RelayCore(self.journal, self.name, settings, ids if ids is not None else IdSource())
         self._users: dict[str, NostrUser] = {}
-        self._found: set[int] = set()  # positions of the events that an expectation has found
+        self._inbox: Inbox[NostrEventReceived] = self.inbox(
+            NostrEventReceived,
+            own=lambda record: record.source == self.name and bool(record.event.connection),
+            source=lambda record: _source(record.event),
+            read=lambda event: event,
+            show=in_words,
+            noun="event",
+            missed=f"the app did not publish the expected event on {self.name}",
+        )
 
     # who is there
 
@@ -107,7 +110,7 @@ class RelayTestSide(RelayFaults):
 
     # waiting
 
-    async def expect_event(
+    async def expect(
         self,
         match: Any = Anything(),  # noqa: B008  (a frozen value)
         *,
@@ -115,8 +118,9 @@ class RelayTestSide(RelayFaults):
         author: str | None = None,
         tags: Mapping[str, Any] | None = None,
         within: float | None = None,
+        because: str = "",
     ) -> NostrEventReceived:
-        """Wait for an event of the app that matches. Every event is found once, whatever the order.
+        """Wait for an event of the app that matches. Events of one author, kind and thread are found in order.
 
         Args:
             match: what its content must be like: text, `/regex/`, or whatever `soundstage.match` takes.
@@ -124,26 +128,21 @@ class RelayTestSide(RelayFaults):
             author: who signed it: a name that `call` or `connect` gave, or a public key.
             tags: for the name of a tag, what one of its values must be like: `{"e": question.id}`.
             within: seconds on the run's clock; those of the relay, unless given.
+            because: why it has to come; the message of a failure shows it.
 
         Raises:
             WaitTimeout: if none comes; the message shows what came near, and what the relay did last.
+            ExpectationError: if the app ends first.
         """
-        wanted = expected(match, kind=kind, pubkey=self._pubkey(author), tags=tags)
-        within = self._within if within is None else within
-        found = await self._first(wanted, within)
-        if found is None:
-            near = instead(wanted, self._came())
-            raise WaitTimeout(
-                f"the app did not publish the expected event on {self.name} within {within:g} s",
-                expected=wanted.describe(),
-                seen="\n".join([*(near or ["no event that was not expected before"]), "", *self._lately()]),
-                hint="refused events and lost connections are in the list too",
-            )
-        position, event = found
-        self._found.add(position)
-        return event
+        wanted = Expected(
+            matcher(match),
+            kind=kind,
+            pubkey=self._pubkey(author),
+            tags={name: matcher(spec) for name, spec in (tags or {}).items()},
+        )
+        return await self._inbox.expect(wanted, within=within, because=because, instead=wanted.instead)
 
-    check_event = checking(expect_event)
+    check = checking(expect)
 
     async def expect_nothing(
         self, *, within: float, kind: int | None = None, author: str | None = None
@@ -153,15 +152,29 @@ class RelayTestSide(RelayFaults):
         Raises:
             ExpectationError: if there is an event, or one comes.
         """
-        wanted = expected(Anything(), kind=kind, pubkey=self._pubkey(author), tags=None)
-        found = await self._first(wanted, within)
-        if found is not None:
-            raise ExpectationError(
-                f"the app was expected to publish nothing on {self.name} for {within:g} s",
-                seen=in_words(found[1]),
-            )
+        await self._inbox.expect_nothing(within=within, only=self._only(kind, author))
 
     check_nothing = checking(expect_nothing)
+
+    async def collect(
+        self,
+        count: int,
+        *,
+        kind: int | None = None,
+        author: str | None = None,
+        within: float | None = None,
+    ) -> list[NostrEventReceived]:
+        """Wait for the next `count` events of the app, whatever they say: all of them before one deadline.
+
+        Raises:
+            WaitTimeout: if fewer come; the message shows those that did.
+            ExpectationError: if the app ends first.
+        """
+        return await self._inbox.collect(count, within=within, only=self._only(kind, author))
+
+    def _only(self, kind: int | None, author: str | None) -> Only:
+        pubkey = self._pubkey(author)
+        return lambda event: kind in (None, event.kind) and pubkey in (None, event.pubkey)
 
     async def wait_for_subscription(self, *, kind: int | None = None, within: float = 10.0) -> None:
         """Wait until the app has a subscription, so that it is told of what users publish from now on.
@@ -180,11 +193,11 @@ class RelayTestSide(RelayFaults):
             return isinstance(record.event, NostrSubscriptionChanged) and self._listened(kind)
 
         here = len(self.journal)
-        if await first_of(self.journal, self.name, fits, after=here, within=within) is None:
+        if await self.first(fits, after=here, within=within) is None:
             raise WaitTimeout(
                 f"the app did not subscribe on {self.name} within {within:g} s",
                 expected="REQ" if kind is None else f"REQ with a filter for kind {kind}",
-                seen="\n".join(self._lately()),
+                seen=self.pending(),
                 hint=f"point the app at {self._core.url or 'the relay, once it is started'}",
             )
 
@@ -192,30 +205,13 @@ class RelayTestSide(RelayFaults):
         filters = [wanted for item in self._core.subscriptions() for wanted in item.filters]
         return any(kind is None or wanted.kinds is None or kind in wanted.kinds for wanted in filters)
 
-    async def _first(self, wanted: Expected, within: float) -> tuple[int, NostrEventReceived] | None:
-        """The first event of the app that fits and was not found before, with its position."""
-
-        def fits(record: Record) -> bool:
-            event = self._unexpected(record)
-            return event is not None and not wanted.problems(event)
-
-        record = await first_of(self.journal, self.name, fits, after=0, within=within)
-        event = None if record is None else self._unexpected(record)
-        return None if record is None or event is None else (record.position, event)
-
-    def _unexpected(self, record: Record) -> NostrEventReceived | None:
-        """The event of the app in a record, if no expectation has found it."""
-        event = record.event
-        if not isinstance(event, NostrEventReceived) or record.source != self.name:
-            return None
-        return event if event.connection and record.position not in self._found else None
-
-    def _came(self) -> list[NostrEventReceived]:
-        events = map(self._unexpected, self.journal.read(type=NostrEventReceived))
-        return [event for event in events if event is not None]
-
-    def _lately(self) -> list[str]:
-        lines = recent(self.journal, self.name)
-        return (
-            [f"the last {len(lines)} facts of {self.name}:", *lines] if lines else ["nothing happened at all"]
+    def pending(self) -> str:
+        facts = self.facts()
+        return "\n".join(
+            [f"the last {len(facts)} facts of {self.name}:", *facts] if facts else ["nothing happened at all"]
         )
+
+
+def _source(event: NostrEventReceived) -> tuple[Any, ...]:
+    """Who wrote it, of which kind, and in which thread."""
+    return event.pubkey, event.kind, tuple(tag_values(event.tags, "e"))

@@ -67,7 +67,7 @@ class NostrUser:
 
             ann = relay.user("ann")
             question = await ann.publishes("what is the time?", tags=[("p", agent_pubkey)])
-            answer = await relay.expect_event("o'clock", tags={"e": question.id})
+            answer = await relay.expect("o'clock", tags={"e": question.id})
             await ann.publishes("thanks", reply_to=answer)
     """
 

@@ -17,7 +17,6 @@ import msgspec
 from soundstage.clock import IdSource
 from soundstage.errors import AppError
 from soundstage.journal import Journal
-from soundstage.lifecycle import Daemon
 from soundstage.models import working_on
 from soundstage.nostr._core import RelayCore
 from soundstage.nostr._crypto import Keys, need_library
@@ -25,9 +24,10 @@ from soundstage.nostr._events import NostrConnectionChanged
 from soundstage.nostr._outlet import Close
 from soundstage.nostr._record import AUTH_KIND, NostrEvent, read_event
 from soundstage.nostr._session import Session
-from soundstage.nostr._test_side import MAX_MESSAGE, WITHIN, RelayTestSide
+from soundstage.nostr._test_side import MAX_MESSAGE, RelayTestSide
 from soundstage.nostr._transport import GOING_AWAY
 from soundstage.nostr._user import TEXT_NOTE, Signer
+from soundstage.worlds import WITHIN
 
 _encode = msgspec.json.Encoder().encode
 
@@ -68,6 +68,11 @@ class NostrStream(AsyncIterator[NostrEvent]):
         self._end = why
         self._changed.set()
 
+    @property
+    def unread(self) -> int:
+        """Events that nobody has read."""
+        return sum(event is not None for event in self._events)
+
     async def stored(self) -> list[NostrEvent]:
         """Read what the relay had when the subscription began, newest first."""
         found = []
@@ -107,6 +112,11 @@ class NostrConnection:
     def pubkey(self) -> str:
         """The app's public key."""
         return self._signer.keys.public
+
+    @property
+    def unread(self) -> int:
+        """Events that its streams have and nobody has read."""
+        return sum(stream.unread for stream in self._streams.values())
 
     async def publish(
         self, content: str = "", *, kind: int = TEXT_NOTE, tags: Iterable[Sequence[str]] = ()
@@ -194,7 +204,7 @@ class NostrConnection:
                 answer.set_exception(why)
 
 
-class VirtualNostrRelay(RelayTestSide, Daemon):
+class VirtualNostrRelay(RelayTestSide):
     """A Nostr relay in process. Users, expectations and faults are those of `NostrRelay`.
 
     Args:
@@ -204,7 +214,7 @@ class VirtualNostrRelay(RelayTestSide, Daemon):
         members: public keys that are let in after that; all that authenticate unless given.
         max_message: the most characters of a message.
         ids: where challenges come from, and the seed of keys.
-        within: seconds that `expect_event` takes, unless it is told otherwise.
+        within: seconds that `expect` takes, unless it is told otherwise.
         name: how messages and the journal call it.
 
     Raises:
@@ -220,7 +230,7 @@ class VirtualNostrRelay(RelayTestSide, Daemon):
         ...     await relay.user("ann").publishes("what is the time?")
         ...     question = await anext(questions)
         ...     await connection.publish("noon", tags=[("e", question.id)])
-        ...     return (await relay.expect_event("noon", author="agent")).kind
+        ...     return (await relay.expect("noon", author="agent")).kind
         >>> run(main())
         1
     """
@@ -239,8 +249,6 @@ class VirtualNostrRelay(RelayTestSide, Daemon):
     ) -> None:
         super().__init__(name, journal)
         self._set_up(
-            journal,
-            name,
             auth_to_publish=auth_to_publish,
             auth_to_subscribe=auth_to_subscribe,
             members=members,
@@ -249,6 +257,11 @@ class VirtualNostrRelay(RelayTestSide, Daemon):
             within=within,
         )
         self._core.url = f"ws://{name}"
+        self._connections: list[NostrConnection] = []
+
+    def pending(self) -> str:
+        unread = sum(connection.unread for connection in self._connections)
+        return f"{unread} event(s) unread; {super().pending()}"
 
     async def _start(self) -> None:
         need_library()
@@ -270,4 +283,6 @@ class VirtualNostrRelay(RelayTestSide, Daemon):
             raise ConnectionRefusedError(f"{self.name} takes no connections now")
         keys = Keys(self._core.ids.seed, name)
         self._name(keys.public, name)
-        return NostrConnection(self._core, keys)
+        made = NostrConnection(self._core, keys)
+        self._connections.append(made)
+        return made

@@ -28,11 +28,11 @@ from soundstage.host import (
     Host,
     HostBuilder,
     RunEnding,
-    World,
+    WorldMaker,
     app_daemon,
+    app_sides,
     failures_of,
     finish_work,
-    inputs_of,
     require_clean_end,
     require_no_egress,
     require_request,
@@ -167,13 +167,13 @@ class RunSetup:
             self._waiting.append(self._console)
         return self._console
 
-    def add(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+    def add(self, world: WorldMaker[P, D], *args: P.args, **options: P.kwargs) -> D:
         """A world of this test; it starts when the body begins, and programs are pointed at it."""
         made = self.parts.make(world, *args, **options)
         self._waiting.append(made)
         return made
 
-    def add_server(self, world: World[P, D], *args: P.args, **options: P.kwargs) -> D:
+    def add_server(self, world: WorldMaker[P, D], *args: P.args, **options: P.kwargs) -> D:
         """Like `add`, for what synchronous tests use too: it is started at once, in the servers' thread."""
         made = self.parts.make(world, *args, **options)
         self._start_in_thread(made)
@@ -199,7 +199,7 @@ class RunSetup:
             self.console().io,
             self.journal.clock,
             self.journal,
-            next((daemon for daemon in self._waiting if hasattr(daemon, "inbound_messages")), None),
+            app_sides(self._waiting),
             lambda: self.data_dir,
         )
         return await self._start_late(app_daemon(app, context))
@@ -233,11 +233,8 @@ class RunSetup:
     def _pointed(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options of a program, with the model's address and the proxy in its environment."""
         ours = self.server().environment() | self.proxy().environment()
-        worlds: list[Any] = [
-            daemon for daemon in self._waiting + self._servers if hasattr(daemon, "environment")
-        ]
-        for world in worlds:
-            ours |= world.environment()
+        for daemon in self._waiting + self._servers:
+            ours |= daemon.environment()
         return {"isolation": self.isolation, **options, "environment": ours | options.get("environment", {})}
 
     async def _start_late(self, daemon: D) -> D:
@@ -284,8 +281,8 @@ class RunSetup:
         ending = RunEnding(self.journal.clock)
         failed = failures_of([*self._waiting, *self._late])
         apps = [daemon for daemon in self._late if isinstance(daemon, TaskDaemon)]
-        for end in inputs_of(self._waiting):
-            ending.take(end)
+        for daemon in self._waiting:
+            ending.take(daemon.end_input)
 
         async def settle() -> None:
             parts = [*self._waiting, *self._late]

@@ -10,6 +10,7 @@ first guarantee that the part does not keep:
 
 from soundstage.testing._daemon import verify_daemon
 from soundstage.testing._guarantee import Guarantee, NotKept, keep_all, same
+from soundstage.testing._inbox import InboxProbe, verify_inbox
 from soundstage.testing._journal import verify_journal
 from soundstage.testing._model import verify_model
 from soundstage.testing._snapshot import assert_snapshot, check_snapshot
@@ -18,6 +19,7 @@ from soundstage.testing._world import verify_world
 
 __all__ = [
     "Guarantee",
+    "InboxProbe",
     "NotKept",
     "assert_snapshot",
     "check_snapshot",
@@ -25,6 +27,7 @@ __all__ = [
     "same",
     "snapshot_text",
     "verify_daemon",
+    "verify_inbox",
     "verify_journal",
     "verify_model",
     "verify_world",

@@ -9,6 +9,7 @@ from soundstage.journal import DaemonChanged, Journal, Noted
 from soundstage.lifecycle import Daemon, Status, Supervisor
 from soundstage.testing._daemon import DAEMON_GUARANTEES, MakeDaemon, changes, fresh
 from soundstage.testing._guarantee import Guarantee, NotKept, keep_all, same
+from soundstage.testing._inbox import InboxProbe, verify_inbox
 
 W = TypeVar("W", bound=Daemon)
 
@@ -18,13 +19,18 @@ class _World(NamedTuple):
     use: Callable[[Any], Awaitable[object]]
 
 
-async def verify_world(make_world: Callable[[Journal], W], use: Callable[[W], Awaitable[object]]) -> None:
+async def verify_world(
+    make_world: Callable[[Journal], W],
+    use: Callable[[W], Awaitable[object]],
+    inbox: InboxProbe | None = None,
+) -> None:
     """Verify that a world keeps what hosts, traces and tests rely on.
 
     Args:
         make_world: makes a new world on a journal each time it is called.
         use: lets something happen in a running world, from the test's side or the app's, that the world must
             put on record.
+        inbox: how the app says something there, and how a test waits for it. A `World` with a method `expect` needs it.
 
     Raises:
         ExpectationError: for the first guarantee that is not kept.
@@ -32,11 +38,17 @@ async def verify_world(make_world: Callable[[Journal], W], use: Callable[[W], Aw
     Example:
         >>> from soundstage.clock import run
         >>> from soundstage.worlds import Console
-        >>> run(verify_world(Console, lambda console: console.send("hello")))
+        >>> async def says(console, text, source):
+        ...     console.io.write_line(text)
+        >>> async def expects(console, text, source, within):
+        ...     await console.expect(text, within=within)
+        >>> probe = InboxProbe(says=says, expects=expects, sources=1)
+        >>> run(verify_world(Console, lambda console: console.send("hello"), probe))
     """
     make: MakeDaemon = make_world
     await keep_all("world", DAEMON_GUARANTEES, make)
     await keep_all("world", WORLD_GUARANTEES, _World(make_world, use))
+    await verify_inbox(make_world, inbox)
 
 
 def _own(world: Daemon) -> list[Any]:

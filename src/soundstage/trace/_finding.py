@@ -134,5 +134,5 @@ def _renamed(check: F, expect: Callable[..., object]) -> F:
 
 
 def name_of_check(expectation: str) -> str:
-    """The name of the check of an expectation: `expect_message` has `check_message`."""
+    """The name of the check of an expectation: `expect_nothing` has `check_nothing`."""
     return "check" + expectation.removeprefix("expect").removeprefix("assert")

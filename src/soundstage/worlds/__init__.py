@@ -1,7 +1,8 @@
 """Worlds: what surrounds the app, each with a test side and an app side."""
 
 from soundstage.worlds._console import Console, ConsoleIO
-from soundstage.worlds._console_lines import ConsoleLines
+from soundstage.worlds._console_lines import ConsoleLines, text_of
+from soundstage.worlds._inbox import WITHIN, Ends, Fits, Inbox, Only, first_record
 from soundstage.worlds._keys import key_bytes, paste_bytes
 from soundstage.worlds._screen import Screen
 from soundstage.worlds._screen_cells import Cell, Cursor, Position
@@ -11,22 +12,32 @@ from soundstage.worlds._screen_match import ScreenText, styled
 from soundstage.worlds._screen_nearest import nearest
 from soundstage.worlds._screen_style import Style
 from soundstage.worlds._workspace import Workspace
+from soundstage.worlds._world import APP, World
 
 __all__ = [
+    "APP",
+    "WITHIN",
     "Cell",
     "Console",
     "ConsoleIO",
     "ConsoleLines",
     "Cursor",
     "Emulator",
+    "Ends",
+    "Fits",
+    "Inbox",
+    "Only",
     "Position",
     "Screen",
     "ScreenText",
     "Style",
     "Workspace",
+    "World",
+    "first_record",
     "key_bytes",
     "nearest",
     "paste_bytes",
     "screen_event",
     "styled",
+    "text_of",
 ]

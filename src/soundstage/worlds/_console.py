@@ -18,18 +18,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any, Final
 
 from soundstage.errors import InvalidStateError
 from soundstage.journal import Journal, MessageReceived, MessageSent, Record
-from soundstage.lifecycle import Daemon
 from soundstage.match import preview
 from soundstage.models import working_on
-from soundstage.trace import checking
-from soundstage.worlds._console_lines import ConsoleLines
-from soundstage.worlds._waiting import APP, describe_end
-
-WITHIN: Final = 5.0
+from soundstage.worlds._console_lines import ConsoleLines, text_of
+from soundstage.worlds._inbox import WITHIN, Inbox
+from soundstage.worlds._world import APP, World
 
 
 def errors_of(channel: str) -> str:
@@ -145,7 +141,7 @@ class ConsoleIO:
                 future.set_result(None)
 
 
-class Console(Daemon):
+class Console(ConsoleLines, World):
     """The test's side of an in-process console.
 
     Args:
@@ -168,26 +164,20 @@ class Console(Daemon):
     def __init__(
         self, journal: Journal, *, name: str = "console", within: float = WITHIN, app: str = APP
     ) -> None:
-        super().__init__(name, journal)
+        World.__init__(self, name, journal)
         self.io = ConsoleIO(journal, name)
         self.app_name = app
-        self._within = within
-        self._output = self._reader(name)
-        self._errors = self._reader(errors_of(name))
+        self.within = within
+        self._inbox = self._lines_of(name)
+        self._errors = ConsoleLines(self._lines_of(errors_of(name)))
 
-    def _reader(self, channel: str) -> ConsoleLines:
-        return ConsoleLines(
-            self.journal,
-            channel,
-            app=self.app_name,
-            within=self._within,
-            describe_end=self._describe_end,
-            describe_input=self._describe_input,
-        )
+    def _lines_of(self, channel: str) -> Inbox[str]:
+        def own(record: Record) -> bool:
+            return isinstance(record.event, MessageSent) and record.event.channel == channel
 
-    async def _start(self) -> None:
-        self._output.begin()
-        self._errors.begin()
+        return self.inbox(MessageSent, item=text_of, name=channel, own=own)
+
+    async def _start(self) -> None: ...
 
     async def _stop(self) -> None:
         self.io.close()
@@ -222,62 +212,8 @@ class Console(Daemon):
         """End the input, like Ctrl-D: the app reads what is left, then `None`. Harmless when repeated."""
         self.io.end()
 
-    async def expect(self, match: Any, *, within: float | None = None, because: str = "") -> str:
-        """Wait for a line that matches, after the one that the last `expect` found. Returns it.
-
-        Args:
-            match: text, `/regex/`, or whatever `soundstage.match` takes.
-            within: seconds on the run's clock; 5, unless the console was made with another number.
-            because: why the line has to come; the message of a failure shows it.
-
-        Raises:
-            WaitTimeout: if none comes; the message shows the lines that came instead.
-            ExpectationError: if the app fails first.
-        """
-        return await self._output.expect(match, within=within, because=because)
-
-    check = checking(expect)
-
-    def _describe_end(self, end: Record) -> str:
-        return describe_end(end)
-
-    def _describe_input(self) -> str:
+    def pending(self) -> str:
         return f"{self.io.unread} line(s) of input unread"
-
-    async def expect_nothing(self, *, within: float) -> None:
-        """Expect that no line comes for `within` seconds. On virtual time this takes none of yours.
-
-        A line that has come and was not expected counts.
-
-        Raises:
-            ExpectationError: if one comes.
-        """
-        await self._output.expect_nothing(within=within)
-
-    check_nothing = checking(expect_nothing)
-
-    async def collect(self, count: int, *, within: float | None = None) -> list[str]:
-        """Wait for the next `count` lines, whatever they say: all of them before one deadline.
-
-        Raises:
-            ValueError: if `count` is less than 0.
-            WaitTimeout: if fewer come; the message shows those that did.
-            ExpectationError: if the app fails first.
-        """
-        return await self._output.collect(count, within=within)
-
-    async def collect_all(self, *, within: float) -> list[str]:
-        """All lines that come within some seconds, or until the app fails; none is fine too."""
-        return await self._output.collect_all(within=within)
-
-    def drain(self) -> list[str]:
-        """The lines that have come and were not expected yet, without waiting. They then count as seen."""
-        return self._output.drain()
-
-    @property
-    def lines(self) -> list[str]:
-        """All lines that the app has written in this run."""
-        return self._output.lines
 
     @property
     def errors(self) -> ConsoleLines:

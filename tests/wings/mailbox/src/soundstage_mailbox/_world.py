@@ -11,14 +11,14 @@ from typing import Any
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from soundstage.errors import ExpectationError, InvalidStateError, WaitTimeout
-from soundstage.journal import Journal, Record, event
-from soundstage.lifecycle import Daemon
+from soundstage.errors import InvalidStateError
+from soundstage.journal import Journal, event
 from soundstage.net import LOOPBACK, Listener, announce
+from soundstage.worlds import World
 from soundstage_mailbox._events import MailReceived, MailRefused
 
 
-class Mailbox(Daemon):
+class Mailbox(World):
     """An SMTP server on a loopback port. It takes every mail, and sends none.
 
     Args:
@@ -35,9 +35,15 @@ class Mailbox(Daemon):
     ) -> None:
         super().__init__(name, journal)
         self._refuses = frozenset(refuses)
-        self._within = within
-        self._begun = len(journal)
-        self._found: set[int] = set()  # positions of the mails that an expectation has found
+        self.within = within
+        self._inbox = self.inbox(
+            MailReceived,
+            source=lambda record: record.event.sender,
+            read=lambda mail: mail,
+            show=str,
+            noun="mail",
+            missed=f"no such mail came to {name}",
+        )
         self._server: asyncio.Server | None = None
         self._listener: Listener | None = None
 
@@ -75,14 +81,10 @@ class Mailbox(Daemon):
     @property
     def mails(self) -> list[MailReceived]:
         """The mails of this run."""
-        return [record.event for record in self._records()]
+        return self._inbox.items
 
-    def _records(self) -> list[Record[MailReceived]]:
-        records = self.journal.read(self._begun, type=MailReceived)
-        return [record for record in records if record.source == self.name]
-
-    async def expect_mail(self, *, within: float | None = None, **fields: Any) -> MailReceived:
-        """Wait for a mail; each is found once, whatever the order.
+    async def expect(self, *, within: float | None = None, **fields: Any) -> MailReceived:
+        """Wait for a mail, after the one of the same sender that the last wait found.
 
         Args:
             within: seconds on the run's clock.
@@ -90,35 +92,27 @@ class Mailbox(Daemon):
 
         Raises:
             WaitTimeout: if none comes.
+            ExpectationError: if the app ends first.
             MatchError: for an unknown field.
         """
-        seconds = self._within if within is None else within
-        wanted = event(MailReceived, **fields)
-        after = self._begun
-        while True:
-            try:
-                record = await self.journal.wait_for(wanted, within=seconds, after=after)
-            except WaitTimeout as error:
-                raise WaitTimeout(
-                    f"no such mail came to {self.name} within {seconds:g} s",
-                    expected=wanted.describe(),
-                    seen="\n".join(map(str, self.mails)) or "no mail at all",
-                ) from error
-            if record.source == self.name and record.position not in self._found:
-                self._found.add(record.position)
-                assert isinstance(record.event, MailReceived)
-                return record.event
-            after = record.position
+        return await self._inbox.expect(event(MailReceived, **fields), within=within)
 
-    def assert_all_expected(self) -> None:
-        """Check that every mail was expected.
+    async def expect_nothing(self, *, within: float) -> None:
+        """Expect that no mail comes for `within` seconds; one that was not expected before counts.
 
         Raises:
-            ExpectationError: with those that were not.
+            ExpectationError: if one comes.
         """
-        left = [str(record.event) for record in self._records() if record.position not in self._found]
-        if left:
-            raise ExpectationError("the app has sent mails that nobody expected", seen="\n".join(left))
+        await self._inbox.expect_nothing(within=within)
+
+    async def collect(self, count: int, *, within: float | None = None) -> list[MailReceived]:
+        """Wait for the next `count` mails: all of them before one deadline.
+
+        Raises:
+            WaitTimeout: if fewer come.
+            ExpectationError: if the app ends first.
+        """
+        return await self._inbox.collect(count, within=within)
 
 
 class _Handler:
