@@ -306,3 +306,12 @@ def test_what_is_refused_names_the_way_out():
         script.on(user=None)
     with pytest.raises(ScriptError, match=r"priority=-1"):
         script.otherwise(lambda request: "x")
+
+
+def test_a_condition_without_a_name_says_what_to_write():
+    with pytest.raises(ScriptError) as caught:
+        Script().on("Oslo")
+    message = str(caught.value)
+    assert message.startswith("a condition has no name")
+    assert "seen: on('Oslo')" in message
+    assert "write on(user='Oslo')" in message

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from soundstage.clock import VirtualClock, run
-from soundstage.errors import ExpectationError
+from soundstage.errors import ExpectationError, ScriptError
 from soundstage.host import HostBuilder
 from soundstage.messages import ModelRequest, user
 from soundstage.models import complete
@@ -125,3 +125,20 @@ def test_tests_share_neither_folder_nor_journal_nor_what_a_model_has_served():
     finally:
         one.close()
         other.close()
+
+
+def test_a_rule_that_a_run_of_a_builder_does_not_use_is_not_said_to_be_out_of_reach():
+    async def silent(app):
+        await app.console.read_line()
+
+    async def body(stage):
+        stage.script.on(user="hello").reply("hi")
+        await stage.start_host(HostBuilder().with_app(silent))
+
+    async def without_app(stage):
+        stage.script.on(user="hello").reply("hi")
+
+    for test, notes in ((body, 0), (without_app, 1)):
+        with pytest.raises(ScriptError) as caught:
+            on_a_stage(test)
+        assert len(getattr(caught.value, "__notes__", [])) == notes

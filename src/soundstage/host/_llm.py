@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Never
 
 from soundstage.journal import Journal, ModelRequested
 from soundstage.messages import ModelRequest
@@ -32,9 +32,9 @@ class ModelSide:
         """The script; it may grow while the run goes on."""
         return self._scripted.script
 
-    def on(self, **conditions: Any) -> Any:
+    def on(self, *unnamed: Never, **conditions: Any) -> Any:
         """A new rule; see `Script.on`."""
-        return self.script.on(**conditions)
+        return self.script.on(*unnamed, **conditions)
 
     @property
     def requests(self) -> list[ModelRequest]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Any, Final, Never, Unpack
 
 from soundstage.errors import (
     MatchError,
@@ -184,7 +184,12 @@ class Script:
         return len(parsed.rules)
 
     def on(
-        self, *, priority: int = 0, times: int | None = None, name: str = "", **conditions: Unpack[Conditions]
+        self,
+        *unnamed: Never,
+        priority: int = 0,
+        times: int | None = None,
+        name: str = "",
+        **conditions: Unpack[Conditions],
     ) -> _RuleBuilder:
         """Begin a rule: `script.on(user="hello", iteration=1).reply("hi")`.
 
@@ -195,8 +200,10 @@ class Script:
             conditions: see `When`; functions and matchers are allowed too.
 
         Raises:
-            ScriptError: for an unknown condition or a bad expression.
+            ScriptError: for an unknown condition or one without a name, or a bad expression.
         """
+        if unnamed:
+            raise _without_name(unnamed[0])
         when = _when(conditions)
         compile_conditions(when)
         return _RuleBuilder(self, when, {"priority": priority, "times": times, "name": name})
@@ -341,6 +348,15 @@ def _check_types(when: Any, reply: Any) -> None:
                 seen=in_words(value),
                 hint="script.on(user=...).reply(...) takes conditions and replies as they are written",
             )
+
+
+def _without_name(condition: Any) -> ScriptError:
+    return ScriptError(
+        "a condition has no name",
+        expected="what it is about: user=, contains=, system=, tool_result=...",
+        seen=f"on({condition!r:.80})",
+        hint=f"write on(user={condition!r:.80}) for what the user says",
+    )
 
 
 def _when(conditions: Mapping[str, Any]) -> When:

@@ -214,6 +214,7 @@ class RunSetup:
 
     async def start_host(self, builder: HostBuilder) -> Host:
         """Start the run of a builder; it ends when the body does, and what is wrong then fails the test."""
+        self._within_reach = True  # the builder's models serve the test's script, where it has been given it
         host = builder.build()
         await self._start_late(_RunDaemon(host, self.journal))
         return host
