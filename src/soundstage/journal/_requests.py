@@ -110,7 +110,7 @@ class Checks(dict[type, Callable[[Any], bool]]):
         return kept
 
     def _found(self, value: Any, last: Any) -> Any:
-        """What is kept for a value, as far as it can be told without its JSON."""
+        """Return the kept form of a value, as far as it is known without its JSON."""
         if value is last or (value == last and _alike((value,), (last,))):
             return last
         return self._known.get(id(value))
