@@ -99,6 +99,31 @@ def test_it_agrees_with_the_reference_implementation(arguments):
     assert (argument_problems(SCHEMA, arguments) == []) is valid
 
 
+OTHERS = {
+    "type": "object",
+    "properties": {
+        "x": {"allOf": [{"type": "integer"}, {"multipleOf": 3}]},
+        "y": {"not": {"type": "string"}, "uniqueItems": True},
+        "k": {
+            "if": {"type": "integer"},
+            "then": {"minimum": 5},
+            "else": {"minLength": 2, "contains": {"const": 1}},
+        },
+    },
+    "patternProperties": {"^z": {"type": "boolean"}},
+    "propertyNames": {"maxLength": 2},
+    "dependentRequired": {"x": ["y"]},
+    "maxProperties": 3,
+    "additionalProperties": {"type": "null"},
+}
+
+
+@given(st.dictionaries(st.sampled_from(["x", "y", "k", "z", "zz", "zzz", "other", "o"]), JSON, max_size=4))
+def test_every_keyword_of_a_schema_counts(arguments):
+    valid = jsonschema.Draft202012Validator(OTHERS).is_valid(arguments)
+    assert (argument_problems(OTHERS, arguments) == []) is valid
+
+
 WORDS = st.sampled_from(
     (
         *(

@@ -1,25 +1,23 @@
 """Checks arguments against a JSON Schema, in words that a model can act on. Pure.
 
-It knows the keywords that schemas of arguments use (JSON Schema 2020-12, "validation" vocabulary) and lets
-everything else pass, also a keyword with a value that it cannot have; `oneOf` is read as `anyOf`.
+`jsonschema` decides, by the keywords of JSON Schema 2020-12. The tools of users bring schemas from elsewhere, so a
+keyword with a value that it cannot have, an unknown type and a reference to nothing let pass; `nullable` is read as
+OpenAPI has it, `oneOf` as `anyOf`, and patterns by our own engine, whose time is bounded.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby, islice
 from typing import Any, Final
 
 from soundstage.errors import MatchError, did_you_mean
 from soundstage.match import Regex, preview
 
 _SHOWN: Final = 8  # problems in one message
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
+_LOOKED_AT: Final = 200
 _NAMES: Final = {
     "string": "a text",
     "integer": "a whole number",
@@ -29,15 +27,12 @@ _NAMES: Final = {
     "array": "a list",
     "object": "an object",
 }
-_IS: Final[dict[str, Callable[[Any], bool]]] = {
-    "string": lambda value: isinstance(value, str),
-    "integer": lambda value: _number(value) and float(value).is_integer(),
-    "number": _number,
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "array": lambda value: isinstance(value, list | tuple),
-    "object": lambda value: isinstance(value, Mapping),
-}
+_LIMITS: Final = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
+    *("pattern", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "contains"),
+    *("propertyNames", "dependentRequired", "not"),
+)
+_Keyword = Callable[[Any, Any, Any, Any], Iterable[Any] | None]
 
 
 def argument_problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
@@ -47,29 +42,185 @@ def argument_problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -
     >>> argument_problems(schema, {"path": 3})
     ["argument 'path': expected a text, seen the number 3"]
     """
-    found: list[str] = []
-    for problem in _problems(schema, arguments, "", schema):
-        found.append(problem)
-        if len(found) == _SHOWN:
-            break
-    return found
+    root = {
+        key: value for key, value in schema.items() if key != "$schema"
+    }  # it would choose another dialect
+    errors = _tolerant(lambda validator, _, value, __: validator.iter_errors(value))
+    found = list(islice(errors(_dialect()(root), None, arguments, root), _LOOKED_AT))
+    wrong = {tuple(error.path) for error in found if not hasattr(error, "words")}
+    told = (
+        problem
+        for error in found
+        if not any(tuple(error.path)[:depth] in wrong for depth in range(len(error.path)))
+        for problem in _told(error, root)
+    )
+    return list(islice(dict.fromkeys(told), _SHOWN))
 
 
-def _problems(schema: Any, value: Any, path: str, root: Mapping[str, Any]) -> Iterator[str]:
-    schema = _resolved(schema, root)
-    if not _fits_itself(schema, value, root):
-        within = list(_problems(member, value, path, root)) if (member := _meant(schema, value, root)) else []
-        yield from within or [f"argument {path!r}: expected {_expected(schema, root)}, seen {_seen(value)}"]
-    elif isinstance(value, Mapping):
-        yield from _in_object(schema, value, path, root)
-    elif isinstance(value, list | tuple):
-        yield from _in_list(schema, value, path, root)
+@functools.cache
+def _dialect() -> Any:
+    """The class of validators; made when it is needed, because the library takes a tenth of a second to load."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    own: dict[str, _Keyword] = {
+        **Draft202012Validator.VALIDATORS,
+        "type": _type,
+        "pattern": _pattern,
+        "required": _required,
+        "additionalProperties": _additional,
+        "items": _items,
+        "properties": _properties,
+        "oneOf": Draft202012Validator.VALIDATORS["anyOf"],
+    }
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {
+            "number": lambda _, value: _number(value),
+            "integer": lambda _, value: _number(value) and float(value).is_integer(),
+            "array": lambda _, value: isinstance(value, list | tuple),
+            "object": lambda _, value: isinstance(value, Mapping),
+        }
+    )
+    return extend(
+        Draft202012Validator, {key: _tolerant(check) for key, check in own.items()}, type_checker=types
+    )
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _tolerant(check: _Keyword) -> Callable[[Any, Any, Any, Any], Iterator[Any]]:
+    """Let a keyword pass that cannot be checked; and null, where the schema says that it may be."""
+
+    def tolerant(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+        if value is None and isinstance(schema, Mapping) and schema.get("nullable") is True:
+            return
+        try:
+            yield from check(validator, wanted, value, schema) or ()
+        except Exception:  # noqa: BLE001  (whatever a foreign schema does to the library)
+            return
+
+    return tolerant
+
+
+def _error(text: str) -> Any:
+    from jsonschema import ValidationError
+
+    return ValidationError(text)
+
+
+def _error_below(step: str | int, words: str, schema: Any = None) -> Any:
+    """An error about a property or an item that must be there, or must not."""
+    from jsonschema import ValidationError
+
+    error = ValidationError(words, path=(step,))
+    error.words, error.wanted = words, schema
+    return error
+
+
+def _descend(validator: Any, value: Any, schema: Any, step: str | int) -> Iterator[Any]:
+    if schema is False:  # the library tells it of the whole
+        yield _error_below(step, f": expected nothing, seen {_seen(value)}")
+    else:
+        yield from validator.descend(value, schema, path=step)
+
+
+def _properties(validator: Any, described: Any, value: Any, _: Any) -> Iterator[Any]:
+    if validator.is_type(value, "object"):
+        for name, schema in described.items():
+            if name in value:
+                yield from _descend(validator, value[name], schema, name)
+
+
+def _type(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[Any]:
+    names = [wanted] if isinstance(wanted, str) else [name for name in wanted if isinstance(name, str)]
+    known = [name for name in names if name in _NAMES]
+    if known == names and names and not any(validator.is_type(value, name) for name in names):
+        yield _error("type")
+
+
+def _pattern(validator: Any, pattern: Any, value: Any, _: Any) -> Iterator[Any]:
+    try:
+        if validator.is_type(value, "string") and not Regex(pattern).matches(value):
+            yield _error("pattern")
+    except MatchError:  # schemas may come from other languages
+        return
+
+
+def _required(validator: Any, names: Any, value: Any, schema: Any) -> Iterator[Any]:
+    if validator.is_type(value, "object"):
+        described = _object(schema.get("properties"))
+        for name in names:
+            if isinstance(name, str) and name not in value:
+                yield _error_below(name, " is missing: expected", described.get(name, True))
+
+
+def _additional(validator: Any, others: Any, value: Any, schema: Any) -> Iterator[Any]:
+    if not validator.is_type(value, "object"):
+        return
+    described = _object(schema.get("properties"))
+    patterns = [Regex(pattern) for pattern in _object(schema.get("patternProperties"))]
+    for name, inner in value.items():
+        if name in described or any(pattern.matches(str(name)) for pattern in patterns):
+            continue
+        if others is False:
+            hint = did_you_mean(str(name), tuple(described))
+            known = hint or (f"known are {', '.join(described)}" if described else "there are none")
+            yield _error_below(name, f" is not known; {known}")
+        else:
+            yield from _descend(validator, inner, others, name)
+
+
+def _items(validator: Any, rest: Any, value: Any, schema: Any) -> Iterator[Any]:
+    if validator.is_type(value, "array"):
+        for index in range(len(_list(schema.get("prefixItems"))), len(value)):
+            yield from _descend(validator, value[index], rest, index)
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _told(error: Any, root: Mapping[str, Any], within: tuple[Any, ...] = ()) -> Iterator[str]:
+    """The problem of an error, in words; for a choice of which one member is meant, those inside of the value."""
+    path = (*within, *error.relative_path)
+    name = _path(path)
+    if hasattr(error, "words"):
+        wanted = f" {_expected(error.wanted, root)}" if error.words.endswith("expected") else ""
+        yield f"argument {name!r}{error.words}{wanted}"
+    elif meant := _meant(error):
+        for inner in meant:
+            yield from _told(inner, root, path)
+    else:
+        yield f"argument {name!r}: expected {_expected(error.schema, root)}, seen {_seen(error.instance)}"
+
+
+def _meant(error: Any) -> list[Any]:
+    """The errors of the only member of a choice that is of the value's type: they are inside of the value."""
+    if error.validator not in ("anyOf", "oneOf"):
+        return []
+    members = [list(errors) for _, errors in groupby(error.context, key=lambda one: one.schema_path[0])]
+    alike = [errors for errors in members if all(one.relative_path for one in errors)]
+    return alike[0] if len(alike) == 1 else []
+
+
+def _path(steps: Iterable[Any]) -> str:
+    """A place in the arguments.
+
+    >>> _path(["points", 1, "x"])
+    'points[1].x'
+    """
+    text = ""
+    for step in steps:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text
 
 
 def _resolved(schema: Any, root: Mapping[str, Any]) -> Any:
-    """The schema behind references, or the only member of a choice that is not null."""
+    """The schema behind references."""
     for _ in range(32):  # a reference to itself says nothing
-        reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+        reference = _object(schema).get("$ref")
         if not isinstance(reference, str):
             return schema
         schema = root
@@ -78,114 +229,8 @@ def _resolved(schema: Any, root: Mapping[str, Any]) -> Any:
     return {}
 
 
-def _fits_itself(schema: Any, value: Any, root: Mapping[str, Any]) -> bool:
-    """Whether the value is of the right type and size, whatever it holds."""
-    if not isinstance(schema, Mapping):
-        return schema is not False
-    if value is None and schema.get("nullable") is True:  # as OpenAPI has it
-        return True
-    members = _members(schema)
-    if members and not any(not any(_problems(member, value, "", root)) for member in members):
-        return False
-    types = _types(schema)
-    if types and not any(_IS.get(name, _anything)(value) for name in types):
-        return False
-    return all(_holds(key, schema[key], value) for key in _RULES if key in schema)
-
-
-def _members(schema: Any) -> list[Any]:
-    """The members of a choice."""
-    return _list(_object(schema).get("anyOf")) or _list(_object(schema).get("oneOf"))
-
-
-def _types(schema: Mapping[str, Any]) -> list[str]:
-    types = schema.get("type")
-    return [types] if isinstance(types, str) else [name for name in _list(types) if isinstance(name, str)]
-
-
-def _holds(key: str, limit: Any, value: Any) -> bool:
-    try:
-        return _RULES[key](limit, value)
-    except TypeError:  # a limit that is none
-        return True
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
-
-
-def _meant(schema: Any, value: Any, root: Mapping[str, Any]) -> Any:
-    """The only member of a choice that is of the value's type: what is wrong is then inside of the value."""
-    alike = [member for member in _members(schema) if _fits_itself(_resolved(member, root), value, root)]
-    return alike[0] if len(alike) == 1 else None
-
-
-def _anything(_: Any) -> bool:
-    return True
-
-
-def _same(allowed: Any, value: Any) -> bool:
-    return type(allowed) is type(value) and bool(allowed == value)  # 1 is not true
-
-
-def _found(pattern: str, text: str) -> bool:
-    """Whether the pattern is found. Schemas may come from other languages: what is no expression here passes."""
-    try:
-        return Regex(pattern).matches(text)
-    except MatchError:
-        return True
-
-
-_RULES: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "enum": lambda allowed, value: any(_same(one, value) for one in allowed),
-    "const": _same,
-    "minimum": lambda limit, value: not _number(value) or value >= limit,
-    "maximum": lambda limit, value: not _number(value) or value <= limit,
-    "exclusiveMinimum": lambda limit, value: not (_number(limit) and _number(value)) or value > limit,
-    "exclusiveMaximum": lambda limit, value: not (_number(limit) and _number(value)) or value < limit,
-    "minLength": lambda limit, value: not isinstance(value, str) or len(value) >= limit,
-    "maxLength": lambda limit, value: not isinstance(value, str) or len(value) <= limit,
-    "pattern": lambda text, value: not isinstance(value, str) or _found(text, value),
-    "minItems": lambda limit, value: not isinstance(value, list | tuple) or len(value) >= limit,
-    "maxItems": lambda limit, value: not isinstance(value, list | tuple) or len(value) <= limit,
-}
-
-
-def _in_object(
-    schema: Mapping[str, Any], value: Mapping[str, Any], path: str, root: Mapping[str, Any]
-) -> Iterator[str]:
-    schema = _object(schema)
-    properties = _object(schema.get("properties"))
-    for name in _list(schema.get("required")):
-        if isinstance(name, str) and name not in value:
-            words = _expected(properties.get(name), root)
-            yield f"argument {_below(path, name)!r} is missing: expected {words}"
-    others = schema.get("additionalProperties", True)
-    for name, inner in value.items():
-        if name in properties:
-            yield from _problems(properties[name], inner, _below(path, name), root)
-        elif others is False:
-            hint = did_you_mean(str(name), tuple(properties))
-            known = hint or (f"known are {', '.join(properties)}" if properties else "there are none")
-            yield f"argument {_below(path, name)!r} is not known; {known}"
-        elif isinstance(others, Mapping):
-            yield from _problems(others, inner, _below(path, name), root)
-
-
-def _in_list(schema: Mapping[str, Any], value: Any, path: str, root: Mapping[str, Any]) -> Iterator[str]:
-    first = _list(_object(schema).get("prefixItems"))
-    rest = _object(schema).get("items", True)
-    for index, inner in enumerate(value):
-        member = first[index] if index < len(first) else rest
-        yield from _problems(member, inner, f"{path}[{index}]", root)
-
-
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
 
 
 def _expected(schema: Any, root: Mapping[str, Any]) -> str:
@@ -197,11 +242,13 @@ def _expected(schema: Any, root: Mapping[str, Any]) -> str:
         return f"one of {', '.join(map(repr, schema['enum']))}"
     if "const" in schema:
         return repr(schema["const"])
-    members = _members(schema)
+    members = _list(schema.get("anyOf")) or _list(schema.get("oneOf"))
     if members:
         return " or ".join(dict.fromkeys(_expected(member, root) for member in members))
-    words = " or ".join(_NAMES.get(name, name) for name in _types(schema)) or "anything"
-    limits = [f"{key} {schema[key]!r}" for key in _RULES if key in schema]
+    types = schema.get("type")
+    names = [types] if isinstance(types, str) else [name for name in _list(types) if isinstance(name, str)]
+    words = " or ".join(_NAMES.get(name, name) for name in names) or "anything"
+    limits = [f"{key} {schema[key]!r}" for key in _LIMITS if key in schema]
     return f"{words} ({', '.join(limits)})" if limits else words
 
 
