@@ -29,6 +29,7 @@ DONE = (  # parts whose class names are unique and whose docstrings are in shape
     "models",
     "net",
     "pytest_plugin",
+    "otel",
     "report",
     "scripts",
     "testing",

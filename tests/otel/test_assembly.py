@@ -1,4 +1,4 @@
-"""What spans mean: from spans of a trace to steps, tools, agents and their order."""
+"""The events that spans stand for: from the spans of a trace to steps, tools, agents and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Span assembly: the spans of one trace as events, in the order in which they happened. Pure.
+"""Assemble the spans of one trace into events, in the order in which they happened. Pure.
 
 Spans come when they end, so a child comes before its parent, in batches, from several processes, and sometimes
 late. Each span has a beginning and an end; here both become moments, and the moments of a batch are put in order:
@@ -23,21 +23,21 @@ from soundstage.messages import ToolCall
 from soundstage.otel import _meaning as meaning
 from soundstage.otel import _names as names
 from soundstage.otel._content import arguments_of, text_of, value_of
-from soundstage.otel._meaning import Place
+from soundstage.otel._meaning import SpanScope
 from soundstage.otel._spans import Span
 
 Edge = Literal["begin", "end"]
 Key = tuple[str, str, Edge]  # trace, span, edge
 
 
-class Fact(NamedTuple):
+class AssembledEvent(NamedTuple):
     """An event that is to be appended.
 
     Args:
         at: nanoseconds of Unix time.
         event: the event.
-        key: what other facts call it.
-        cause: the key of the fact that led to it.
+        key: the name by which other events refer to it.
+        cause: the key of the event that led to it.
     """
 
     at: int
@@ -46,7 +46,7 @@ class Fact(NamedTuple):
     cause: Key | None
 
 
-class _Asked(NamedTuple):
+class _RequestedCall(NamedTuple):
     """A call that a reply asked for."""
 
     call: ToolCall
@@ -55,13 +55,13 @@ class _Asked(NamedTuple):
 
 
 class SpanAssembly:
-    """The spans of one trace so far."""
+    """The spans of one trace so far, and the events made of them."""
 
     def __init__(self, trace: str) -> None:
         self.trace = trace
         self.spans: dict[str, Span] = {}
-        self._places: dict[str, Place] = {}
-        self._asked: list[_Asked] = []  # calls that nobody has carried out yet
+        self._places: dict[str, SpanScope] = {}
+        self._asked: list[_RequestedCall] = []  # calls that nobody has carried out yet
         self._replies: dict[str, Key] = {}  # by id of a call: the reply that asked for it
         self._delegating: set[str] = set()  # agents whose newest reply asks for tools
         self._ids: dict[str, str] = {}  # by tool span: the id of its call
@@ -70,31 +70,31 @@ class SpanAssembly:
         """Take note of a span, so that others can refer to it."""
         self.spans[span.span] = span
 
-    def tell(self, spans: Sequence[Span], hidden: Collection[str] = ()) -> list[Fact]:
-        """The facts that these spans add, in their order.
+    def events(self, spans: Sequence[Span], hidden: Collection[str] = ()) -> list[AssembledEvent]:
+        """The events that these spans add, in their order.
 
         Args:
-            spans: spans that have been added and not been told before.
-            hidden: ids of those that are known already; they tell nothing.
+            spans: spans that were added, and whose events were not made before.
+            hidden: ids of spans that the journal knows already; they add no events.
         """
         self._places = {}
         self._hidden = hidden
         self._conversation = self._only_conversation()
-        facts: list[Fact] = []
+        events: list[AssembledEvent] = []
         for at, edge, span in _moments(spans):
             kind = span.stands_for
             if kind is not None and span.span not in hidden:
-                fact = _TELL[kind, edge](self, span, at)
-                if fact is not None:
-                    facts.append(fact)
-        return facts
+                event = _EVENTS[kind, edge](self, span, at)
+                if event is not None:
+                    events.append(event)
+        return events
 
     def _only_conversation(self) -> str:
         """The conversation of spans that do not name one: the only one that is named, else the trace itself."""
         named = {found for span in self.spans.values() if (found := span.text(names.CONVERSATION))}
         return named.pop() if len(named) == 1 else self.trace
 
-    def place(self, span: Span) -> Place:
+    def place(self, span: Span) -> SpanScope:
         """Where a span belongs. Parents that are not there, or go round in a circle, are no parents."""
         chain: list[Span] = []
         seen: set[str] = set()
@@ -104,12 +104,12 @@ class SpanAssembly:
             chain.append(at)
             at = self.spans.get(at.parent)
         around = self._places.get(at.span) if at is not None else None
-        around = around or Place("", "", self._conversation, None, None)
+        around = around or SpanScope("", "", self._conversation, None, None)
         for one in reversed(chain):
             around = self._places[one.span] = self._within(one, around)
         return self._places[span.span]
 
-    def _within(self, span: Span, around: Place) -> Place:
+    def _within(self, span: Span, around: SpanScope) -> SpanScope:
         kind = span.stands_for
         agent, parent = span.text(names.AGENT) or around.agent, around.parent
         if kind == "agent":
@@ -117,40 +117,44 @@ class SpanAssembly:
             parent = around.agent if around.agent != agent else around.parent
         told = kind is not None and kind != "handoff" and span.span not in self._hidden
         mark = (self.trace, span.span) if told else around.mark
-        return Place(agent, parent, span.text(names.CONVERSATION) or around.conversation, around.mark, mark)
+        return SpanScope(
+            agent, parent, span.text(names.CONVERSATION) or around.conversation, around.mark, mark
+        )
 
-    def _fact(self, span: Span, edge: Edge, at: int, event: Event, cause: Key | None = None) -> Fact:
+    def _assembled(
+        self, span: Span, edge: Edge, at: int, event: Event, cause: Key | None = None
+    ) -> AssembledEvent:
         if cause is None and edge == "end":
             cause = (self.trace, span.span, "begin")
         elif cause is None and (around := self.place(span).around) is not None:
             cause = (*around, "begin")
-        return Fact(at, event, (self.trace, span.span, edge), cause)
+        return AssembledEvent(at, event, (self.trace, span.span, edge), cause)
 
-    def agent_begins(self, span: Span, at: int) -> Fact | None:
-        return self._fact(span, "begin", at, meaning.agent_started(span, self.place(span)))
+    def agent_begins(self, span: Span, at: int) -> AssembledEvent | None:
+        return self._assembled(span, "begin", at, meaning.agent_started(span, self.place(span)))
 
-    def agent_ends(self, span: Span, at: int) -> Fact | None:
-        return self._fact(span, "end", at, meaning.agent_finished(span, self.place(span)))
+    def agent_ends(self, span: Span, at: int) -> AssembledEvent | None:
+        return self._assembled(span, "end", at, meaning.agent_finished(span, self.place(span)))
 
-    def model_begins(self, span: Span, at: int) -> Fact | None:
+    def model_begins(self, span: Span, at: int) -> AssembledEvent | None:
         event = meaning.model_requested(span, self.place(span))
         brought = (self._replies.get(result.call_id) for result in event.request.tool_results)
         cause = next((reply for reply in brought if reply is not None), None)
-        return self._fact(span, "begin", at, event, cause)
+        return self._assembled(span, "begin", at, event, cause)
 
-    def model_ends(self, span: Span, at: int) -> Fact | None:
+    def model_ends(self, span: Span, at: int) -> AssembledEvent | None:
         event = meaning.model_ended(span)
         if event is None:
             return None
         agent = self.place(span).agent
         key: Key = (self.trace, span.span, "end")
         calls = meaning.calls_in(event)
-        self._asked += [_Asked(call, agent, key) for call in calls]
+        self._asked += [_RequestedCall(call, agent, key) for call in calls]
         self._replies.update({call.id: key for call in calls})
         (self._delegating.add if calls else self._delegating.discard)(agent)
-        return self._fact(span, "end", at, event)
+        return self._assembled(span, "end", at, event)
 
-    def tool_begins(self, span: Span, at: int) -> Fact | None:
+    def tool_begins(self, span: Span, at: int) -> AssembledEvent | None:
         place = self.place(span)
         name = span.text(names.TOOL) or span.name.removeprefix("execute_tool ")
         arguments, raw = arguments_of(value_of(span.get(names.CALL_ARGUMENTS)))
@@ -164,9 +168,9 @@ class SpanAssembly:
             agent=asked.agent if asked is not None else place.agent,
             conversation=place.conversation,
         )
-        return self._fact(span, "begin", at, event, asked.reply if asked is not None else None)
+        return self._assembled(span, "begin", at, event, asked.reply if asked is not None else None)
 
-    def _take(self, call_id: str, name: str, arguments: dict[str, Any], agent: str) -> _Asked | None:
+    def _take(self, call_id: str, name: str, arguments: dict[str, Any], agent: str) -> _RequestedCall | None:
         """The call that a tool span carries out; it is open no longer."""
         if call_id:
             fitting = [asked for asked in self._asked if asked.call.id == call_id]
@@ -178,27 +182,27 @@ class SpanAssembly:
         self._asked.remove(fitting[0])
         return fitting[0]
 
-    def tool_ends(self, span: Span, at: int) -> Fact | None:
+    def tool_ends(self, span: Span, at: int) -> AssembledEvent | None:
         text = text_of(span.get(names.CALL_RESULT))
         if not text and span.failed:
             text = span.message or span.text(names.ERROR)
         event = ToolReturned(call_id=self._ids.get(span.span, span.span), text=text, is_error=span.failed)
-        return self._fact(span, "end", at, event)
+        return self._assembled(span, "end", at, event)
 
-    def handoff_begins(self, span: Span, at: int) -> Fact | None:
+    def handoff_begins(self, span: Span, at: int) -> AssembledEvent | None:
         """A hand-over that no tool call tells of."""
         sender, receiver = span.text(names.HANDOFF_FROM), span.text(names.HANDOFF_TO)
         if not receiver or (sender or self.place(span).agent) in self._delegating:
             return None
         conversation = self.place(span).conversation
         event = Routed(agents=(receiver,), reason=span.message, conversation=conversation)
-        return self._fact(span, "begin", at, event)
+        return self._assembled(span, "begin", at, event)
 
-    def handoff_ends(self, span: Span, at: int) -> Fact | None:
+    def handoff_ends(self, span: Span, at: int) -> AssembledEvent | None:
         return None
 
 
-_TELL: Final[dict[tuple[names.Kind, Edge], Callable[[SpanAssembly, Span, int], Fact | None]]] = {
+_EVENTS: Final[dict[tuple[names.Kind, Edge], Callable[[SpanAssembly, Span, int], AssembledEvent | None]]] = {
     ("agent", "begin"): SpanAssembly.agent_begins,
     ("agent", "end"): SpanAssembly.agent_ends,
     ("model", "begin"): SpanAssembly.model_begins,

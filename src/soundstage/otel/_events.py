@@ -1,4 +1,4 @@
-"""What OpenTelemetry adds to a journal."""
+"""The events that OpenTelemetry adds to a journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one span means: the events that it stands for. Pure."""
+"""The events that one span stands for. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REASONS: Final = frozenset(get_args(get_type_hints(ModelFailed)["reason"]))
 UNFINISHED: Final = "unfinished"
 
 
-class Place(NamedTuple):
+class SpanScope(NamedTuple):
     """Where a span belongs.
 
     Args:
@@ -52,7 +52,7 @@ def agent_name(span: Span) -> str:
     )
 
 
-def agent_started(span: Span, place: Place) -> AgentStarted:
+def agent_started(span: Span, place: SpanScope) -> AgentStarted:
     """The beginning of an `invoke_agent` span."""
     asked = [message.text for message in messages_of(span.get(names.INPUT)) if message.role == "user"]
     return AgentStarted(
@@ -63,7 +63,7 @@ def agent_started(span: Span, place: Place) -> AgentStarted:
     )
 
 
-def agent_finished(span: Span, place: Place) -> AgentFinished:
+def agent_finished(span: Span, place: SpanScope) -> AgentFinished:
     """The end of an `invoke_agent` span."""
     said = "\n".join(message.text for message in messages_of(span.get(names.OUTPUT), "assistant"))
     why = span.message or span.text(names.ERROR)
@@ -77,7 +77,7 @@ def agent_finished(span: Span, place: Place) -> AgentFinished:
     )
 
 
-def model_requested(span: Span, place: Place) -> ModelRequested:
+def model_requested(span: Span, place: SpanScope) -> ModelRequested:
     """The beginning of a model's span."""
     instructions = tuple(parts_of(_instructions(span)))
     system = (Message(role="system", parts=instructions),) if instructions else ()

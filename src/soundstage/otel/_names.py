@@ -1,4 +1,4 @@
-"""What the GenAI semantic conventions call things, and what that means here. Tables only.
+"""The names of the GenAI semantic conventions, and their meaning here. Tables only.
 
 Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/ (spans for model calls, agents and tools). The names
 are written out because the package of constants has marked them as moved; a test compares the two.

@@ -25,8 +25,8 @@ _WINDOWS: Final = {"gzip": 31, "deflate": 15}  # what zlib calls these encodings
 _IDS: Final = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id"})
 
 
-class Signal(NamedTuple):
-    """What is posted to a path."""
+class OtlpSignal(NamedTuple):
+    """A kind of telemetry that OTLP posts to a path of its own: traces, metrics or logs."""
 
     name: str
     module: str
@@ -39,13 +39,13 @@ class Signal(NamedTuple):
 
 
 SIGNALS: Final = {
-    "/v1/traces": Signal("traces", "trace.v1.trace_service", "ExportTrace"),
-    "/v1/metrics": Signal("metrics", "metrics.v1.metrics_service", "ExportMetrics"),
-    "/v1/logs": Signal("logs", "logs.v1.logs_service", "ExportLogs"),
+    "/v1/traces": OtlpSignal("traces", "trace.v1.trace_service", "ExportTrace"),
+    "/v1/metrics": OtlpSignal("metrics", "metrics.v1.metrics_service", "ExportMetrics"),
+    "/v1/logs": OtlpSignal("logs", "logs.v1.logs_service", "ExportLogs"),
 }
 
 
-class Refusal(Exception):  # noqa: N818  (it says what happened)
+class RequestRefusal(Exception):  # noqa: N818  (it says what happened)
     """A request that cannot be taken, and the status that it gets."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -54,7 +54,7 @@ class Refusal(Exception):  # noqa: N818  (it says what happened)
         self.message = message
 
 
-class Batch(NamedTuple):
+class DecodedSpans(NamedTuple):
     """The spans of a request, and how many of them were no spans."""
 
     spans: list[Span]
@@ -70,7 +70,7 @@ def content_type(header: str) -> str:
     """
     given = header.partition(";")[0].strip().lower()
     if given not in TYPES:
-        raise Refusal(415, f"the content type is {' or '.join(TYPES)}, not {given or 'missing'}")
+        raise RequestRefusal(415, f"the content type is {' or '.join(TYPES)}, not {given or 'missing'}")
     return given
 
 
@@ -85,16 +85,16 @@ def unpack(body: bytes, encoding: str, limit: int) -> bytes:
         return body
     window = _WINDOWS.get(name)
     if window is None:
-        raise Refusal(415, f"the content encoding is {', '.join(_WINDOWS)} or none, not {name}")
+        raise RequestRefusal(415, f"the content encoding is {', '.join(_WINDOWS)} or none, not {name}")
     try:
         stream = zlib.decompressobj(window)
         plain = stream.decompress(body, limit + 1)
     except zlib.error as error:
-        raise Refusal(400, f"the body is not {name}: {error}") from None
+        raise RequestRefusal(400, f"the body is not {name}: {error}") from None
     if len(plain) > limit:
-        raise Refusal(413, f"the body has more than {limit} bytes")
+        raise RequestRefusal(413, f"the body has more than {limit} bytes")
     if not stream.eof:
-        raise Refusal(400, f"the body is not {name}: it breaks off")
+        raise RequestRefusal(400, f"the body is not {name}: it breaks off")
     return plain
 
 
@@ -103,7 +103,7 @@ def _protobuf(module: str) -> Any:
     return importlib.import_module(f"google.protobuf.{module}")
 
 
-def decode(signal: Signal, body: bytes, kind: str) -> Any:
+def decode(signal: OtlpSignal, body: bytes, kind: str) -> Any:
     """The request message in a body.
 
     Raises:
@@ -129,7 +129,7 @@ def decode(signal: Signal, body: bytes, kind: str) -> Any:
         SystemError,  # of Protobuf's C code, for a name that holds half a surrogate pair
     ) as error:
         why = str(error).partition("\n")[0][:200]
-        raise Refusal(400, f"the body is not an export request for {signal.name}: {why}") from None
+        raise RequestRefusal(400, f"the body is not an export request for {signal.name}: {why}") from None
     return message
 
 
@@ -145,7 +145,7 @@ def _with_base64(value: Any) -> Any:
     return [_with_base64(item) for item in value] if isinstance(value, list) else value
 
 
-def spans_of(message: Any) -> Batch:
+def spans_of(message: Any) -> DecodedSpans:
     """The spans of an `ExportTraceServiceRequest`. What has no valid ids is no span."""
     spans: list[Span] = []
     rejected = 0
@@ -158,7 +158,7 @@ def spans_of(message: Any) -> Batch:
                 else:
                     rejected += 1
     reason = "a trace id has 16 bytes and a span id 8, and not all are zero" if rejected else ""
-    return Batch(spans, rejected, reason)
+    return DecodedSpans(spans, rejected, reason)
 
 
 def _valid(identity: bytes, length: int) -> bool:
@@ -203,7 +203,7 @@ def _value(value: Any) -> Any:
     return base64.b64encode(found).decode() if which == "bytes_value" else found
 
 
-def encode_answer(signal: Signal, kind: str, *, rejected: int = 0, reason: str = "") -> bytes:
+def encode_answer(signal: OtlpSignal, kind: str, *, rejected: int = 0, reason: str = "") -> bytes:
     """The body of an answer with status 200. It names what was rejected, if anything was."""
     answer = signal.load("Response")()
     if rejected:

@@ -7,7 +7,7 @@ from typing import Final
 from soundstage.journal import Journal, RequestRefused, RequestServed
 from soundstage.net import LOOPBACK, Exchange, HttpRequest, HttpServer
 from soundstage.otel import _otlp as otlp
-from soundstage.otel._otlp import Refusal
+from soundstage.otel._otlp import RequestRefusal
 from soundstage.otel._recorder import SpanRecorder
 
 LARGEST: Final = 64 * 1024 * 1024  # bytes of a body without its compression
@@ -67,7 +67,7 @@ class OtlpReceiver(HttpServer):
             kind = otlp.content_type(request.headers.get("content-type", ""))
             body = otlp.unpack(request.body, request.headers.get("content-encoding", ""), LARGEST)
             answer = self._take(request, signal, otlp.decode(signal, body, kind), kind)
-        except Refusal as refusal:
+        except RequestRefusal as refusal:
             self.journal.append(
                 RequestRefused(
                     format="otlp", path=request.path, status=refusal.status, message=refusal.message
@@ -79,7 +79,7 @@ class OtlpReceiver(HttpServer):
             return
         await exchange.reply(200, {"content-type": kind}, answer)
 
-    def _take(self, request: HttpRequest, signal: otlp.Signal, message: object, kind: str) -> bytes:
+    def _take(self, request: HttpRequest, signal: otlp.OtlpSignal, message: object, kind: str) -> bytes:
         if signal.name != "traces":
             served = RequestServed(format="otlp", path=request.path, what=f"{signal.name}, not kept")
             self.journal.append(served, source=self.name)
@@ -89,17 +89,17 @@ class OtlpReceiver(HttpServer):
         return otlp.encode_answer(signal, kind, rejected=batch.rejected, reason=batch.reason)
 
 
-def _signal(request: HttpRequest) -> otlp.Signal:
-    """What is posted.
+def _signal(request: HttpRequest) -> otlp.OtlpSignal:
+    """The kind of telemetry that a request posts.
 
     Raises:
         Refusal: for another path or method, or a body that is too large.
     """
     signal = otlp.SIGNALS.get(request.path)
     if signal is None:
-        raise Refusal(404, f"no such path: {request.path}; there are {_PATH_HINT}")
+        raise RequestRefusal(404, f"no such path: {request.path}; there are {_PATH_HINT}")
     if request.method != "POST":
-        raise Refusal(405, f"signals are sent with POST, not {request.method}")
+        raise RequestRefusal(405, f"signals are sent with POST, not {request.method}")
     if request.too_large:
-        raise Refusal(413, "the body is too large")
+        raise RequestRefusal(413, "the body is too large")
     return signal

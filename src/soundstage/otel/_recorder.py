@@ -1,4 +1,4 @@
-"""Spans into a journal: at once as they come, and as what they mean once their trace is complete.
+"""Append spans to a journal as they come, and the events that they stand for when their trace is complete.
 
 How it works. Every span is appended as `SpanReceived` when it comes, so that nothing is lost whatever happens
 next. What it means can only be said when the spans around it are known, and those end later. So the spans of a
@@ -23,7 +23,7 @@ from typing import Final
 from soundstage.journal import Journal, Noted
 from soundstage.otel._assembly import Key, SpanAssembly
 from soundstage.otel._events import SpanMatched, SpanReceived
-from soundstage.otel._known import SOURCE, Known
+from soundstage.otel._matching import SOURCE, JournalExchanges
 from soundstage.otel._spans import Span
 
 NANO: Final = 1_000_000_000
@@ -69,7 +69,7 @@ class SpanRecorder:
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
-        self._known = Known(journal)
+        self._exchanges = JournalExchanges(journal)
         self._traces: dict[str, _Trace] = {}
         self._positions: dict[Key, int] = {}
         self._received: set[tuple[str, str]] = set()
@@ -90,13 +90,13 @@ class SpanRecorder:
                     if trace.rooted:
                         complete[span.trace] = trace
             for trace in complete.values():
-                self._tell(trace)
+                self._append_events(trace)
 
     def settle(self) -> None:
-        """Take what has come for all that will come: tell what traces without a root have."""
+        """Treat every trace as complete: append the events of traces without a root too."""
         with self._lock:
             for trace in self._traces.values():
-                self._tell(trace)
+                self._append_events(trace)
 
     def _is_new(self, span: Span) -> bool:
         """Whether the span is not in the journal yet, from whomever."""
@@ -107,7 +107,7 @@ class SpanRecorder:
         self._looked_at = len(self.journal)
         return span.identity not in self._received
 
-    def _tell(self, trace: _Trace) -> None:
+    def _append_events(self, trace: _Trace) -> None:
         spans, trace.waiting = trace.waiting, []
         meant = [span for span in spans if span.stands_for is not None]
         if not meant:
@@ -120,21 +120,21 @@ class SpanRecorder:
             facts = {"trace": trace.assembly.trace, "seconds": round(times.skew, 6)}
             self.journal.append(Noted(text=f"{text}; its end is taken for now", data=facts), source=SOURCE)
         self._match(trace, meant, times)
-        for fact in trace.assembly.tell(spans, trace.matched):
-            cause = self._positions.get(fact.cause) if fact.cause is not None else None
-            at = times(fact.at)
-            self._positions[fact.key] = self.journal.append(fact.event, source=SOURCE, cause=cause, at=at)
+        for made in trace.assembly.events(spans, trace.matched):
+            cause = self._positions.get(made.cause) if made.cause is not None else None
+            at = times(made.at)
+            self._positions[made.key] = self.journal.append(made.event, source=SOURCE, cause=cause, at=at)
 
     def _match(self, trace: _Trace, spans: list[Span], times: _Times) -> None:
-        """Find out which spans tell what the journal knows."""
+        """Find the spans of steps that are in the journal already."""
         models = [span for span in spans if span.stands_for == "model"]
-        known = self._known.models(models, times, reliable=not times.skew)
+        known = self._exchanges.models(models, times, reliable=not times.skew)
         if not known and not trace.models_matched:
             return
         trace.models_matched = True
         told: dict[str, int | None] = dict(known)
         for span in spans:
-            if span.stands_for == "tool" and (position := self._known.tool(span)) is not None:
+            if span.stands_for == "tool" and (position := self._exchanges.tool(span)) is not None:
                 told[span.span] = position
         open_spans = self._around(trace, [span for span in models if span.span not in told])
         for span in spans:

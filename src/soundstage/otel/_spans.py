@@ -38,7 +38,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What no other span has."""
+        """The ids of trace and span, which no other span has."""
         return self.trace, self.span
 
     def get(self, name: str) -> Any:
@@ -66,7 +66,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stands_for(self) -> names.Kind | None:
-        """What it tells of; `None` for what is only kept."""
+        """The kind of step that it stands for; `None` if it is only kept."""
         operation = self.text(names.OPERATION)
         if operation:
             return names.KINDS.get(operation)

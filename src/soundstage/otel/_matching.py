@@ -1,4 +1,4 @@
-"""What the journal knows before a span tells it: requests that went over the wire, or through a model of ours.
+"""Match spans with requests that are in the journal already: those over the wire, or through a model of ours.
 
 A model's span and a request of the journal are the same call if the same model was asked and
 
@@ -26,7 +26,7 @@ SOURCE: Final = "otel"
 NEARLY: Final = 0.005  # seconds; two ways of reading one machine's clock
 
 
-class Call(NamedTuple):
+class RequestedCall(NamedTuple):
     """A tool call in a reply that is known."""
 
     id: str
@@ -48,7 +48,7 @@ class _Exchange:
         self.matched = False
 
 
-class Known:
+class JournalExchanges:
     """A view of the model traffic in a journal that did not come from spans.
 
     Args:
@@ -59,7 +59,7 @@ class Known:
         self._journal = journal
         self._looked_at = 0
         self._exchanges: dict[int, _Exchange] = {}
-        self._calls: list[Call] = []
+        self._calls: list[RequestedCall] = []
 
     def look(self) -> None:
         """See what is new in the journal."""
@@ -76,7 +76,8 @@ class Known:
                 response = record.event.response
                 self._exchanges[record.cause].response = response
                 self._calls += [
-                    Call(call.id, call.name, record.position, call.arguments) for call in response.tool_calls
+                    RequestedCall(call.id, call.name, record.position, call.arguments)
+                    for call in response.tool_calls
                 ]
 
     def models(
