@@ -9,14 +9,14 @@ from examples._real import PROVIDERS, MissingError, need_extra, variable
 from soundstage.agents import (
     AnyWindow,
     AppBuilder,
-    ChainShatter,
+    ChainSplitter,
     ChatChunk,
     ChatReplyDraft,
-    LengthShatter,
+    LengthSplitter,
     LengthWindow,
-    ParagraphShatter,
+    ParagraphSplitter,
     ParagraphWindow,
-    SentenceShatter,
+    SentenceSplitter,
 )
 from soundstage.discord import DiscordPyGateway
 
@@ -79,6 +79,6 @@ def say_hello(discord: LiveDiscord) -> None:
 
 def keep_to_limit(app: AppBuilder) -> None:
     """Cut drafts so that each paragraph is a message, and a long one several, between sentences where it can be."""
-    pieces = ChainShatter((ParagraphShatter(), SentenceShatter(), LengthShatter(PIECE)))
-    app.with_shatter(ChatReplyDraft, pieces)
+    pieces = ChainSplitter((ParagraphSplitter(), SentenceSplitter(), LengthSplitter(PIECE)))
+    app.with_splitter(ChatReplyDraft, pieces)
     app.with_window(ChatChunk, AnyWindow((ParagraphWindow(), LengthWindow(PIECE))))

@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
-from soundstage.agents import AppBuilder, Surroundings
+from soundstage.agents import AppBuilder, StandaloneContext
 from soundstage.clock import SystemClock, run
 from soundstage.errors import EnvironmentProblem, SoundstageError
 from soundstage.journal import Journal, Redactor, RunFinished, RunStarted
@@ -128,7 +128,7 @@ async def run_real(
             RunStarted(name=configure.__module__.removesuffix("._app"), wall=clock.wall().isoformat()),
             source="program",
         )
-        await app(Surroundings(record, clock, journaled, console, discord))
+        await app(StandaloneContext(record, clock, journaled, console, discord))
         record.append(RunFinished(), source="program")
 
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "soundstage"
 DONE = (  # parts whose class names are unique and whose docstrings are in shape; the others follow
     "claude_code",
+    "agents",
     "cli.py",
     "clock",
     "config.py",
@@ -42,6 +43,9 @@ WORDS = (
     "bench",
     "examples",
     "tools",
+    "src/soundstage/discord",
+    "src/soundstage/mcp",
+    "src/soundstage/nostr",
     "tests/trace",
     "tests/wire",
     "tests/support",

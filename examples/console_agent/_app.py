@@ -9,7 +9,7 @@ from soundstage.agents import (
     AppBuilder,
     ChatReceived,
     ChatReply,
-    Routes,
+    RouteBuilder,
 )
 
 SYSTEM = "You answer on a terminal: plain text, as short as the question allows."
@@ -22,7 +22,7 @@ def configure(app: AppBuilder) -> None:
     app.covenant().connect(chat).connect(agent).routes(_declare)
 
 
-def _declare(to: Routes) -> None:
+def _declare(to: RouteBuilder) -> None:
     to.route(ChatReceived, AgentPrompt, lambda said: AgentPrompt(text=said.text, sender=said.sender))
     to.route(AgentResponse, ChatReply, lambda answer: ChatReply(text=answer.text, sender=answer.sender))
     to.terminal(AgentThought)

@@ -14,9 +14,9 @@ from soundstage.agents import (
     ChatReply,
     LengthWindow,
     MarkerWindow,
-    ParagraphShatter,
+    ParagraphSplitter,
     ParagraphWindow,
-    Routes,
+    RouteBuilder,
     SentenceWindow,
 )
 
@@ -29,12 +29,12 @@ def configure(app: AppBuilder) -> None:
     agent = app.use_agent("gpt-4.1", system=SYSTEM, streaming=True)
     app.covenant().connect(chat).connect(agent).routes(_declare)
     app.with_window(AgentResponseChunk, AnyWindow((ParagraphWindow(), LengthWindow(1024))))
-    app.with_shatter(AgentResponse, ParagraphShatter())
+    app.with_splitter(AgentResponse, ParagraphSplitter())
     thoughts = AnyWindow((MarkerWindow(), SentenceWindow(), LengthWindow(2048)))
     app.with_window(AgentThoughtChunk, thoughts)
 
 
-def _declare(to: Routes) -> None:
+def _declare(to: RouteBuilder) -> None:
     to.route(ChatReceived, AgentPrompt, lambda said: AgentPrompt(text=said.text, sender=said.sender))
     to.route(AgentResponse, ChatReply, lambda answer: ChatReply(text=answer.text, sender=answer.sender))
     to.terminal(AgentThought)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from soundstage.agents import AppBuilder, ChatReceived, ChatReply, Routes
+from soundstage.agents import AppBuilder, ChatReceived, ChatReply, RouteBuilder
 
 
 def configure(app: AppBuilder) -> None:
@@ -10,7 +10,7 @@ def configure(app: AppBuilder) -> None:
     app.covenant().connect(app.use_console()).routes(_declare)
 
 
-def _declare(to: Routes) -> None:
+def _declare(to: RouteBuilder) -> None:
     to.route(ChatReceived, ChatReply, _echo)
 
 

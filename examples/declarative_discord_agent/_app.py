@@ -13,7 +13,7 @@ from soundstage.agents import (
     AppBuilder,
     ChatReceived,
     ChatReplyDraft,
-    Routes,
+    RouteBuilder,
 )
 
 SYSTEM: Final = "You answer in a channel of Discord: friendly, and as short as the question allows."
@@ -31,7 +31,7 @@ def configure(channel_id: int) -> Callable[[AppBuilder], None]:
     return declarative_discord_agent
 
 
-def declare(to: Routes) -> None:
+def declare(to: RouteBuilder) -> None:
     """The routes: what is said is asked, what is answered is said; thoughts are for nobody."""
     to.route(ChatReceived, AgentPrompt, lambda said: AgentPrompt(text=said.text, sender=said.sender))
     to.route(AgentResponse, ChatReplyDraft, lambda said: ChatReplyDraft(text=said.text, sender=said.sender))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from examples._discord import keep_to_limit
-from soundstage.agents import AppBuilder, ChatReceived, ChatReplyDraft, Routes
+from soundstage.agents import AppBuilder, ChatReceived, ChatReplyDraft, RouteBuilder
 
 
 def configure(channel_id: int) -> Callable[[AppBuilder], None]:
@@ -18,7 +18,7 @@ def configure(channel_id: int) -> Callable[[AppBuilder], None]:
     return discord_chat
 
 
-def _declare(to: Routes) -> None:
+def _declare(to: RouteBuilder) -> None:
     to.route(ChatReceived, ChatReplyDraft, _echo)
 
 

@@ -8,14 +8,14 @@ from examples._discord import PIECE
 from soundstage.agents import (
     AnyWindow,
     AppBuilder,
-    ChainShatter,
+    ChainSplitter,
     ChatChunk,
     ChatReceived,
     ChatReplyDraft,
-    LengthShatter,
+    LengthSplitter,
     LengthWindow,
-    Routes,
-    SentenceShatter,
+    RouteBuilder,
+    SentenceSplitter,
     SentenceWindow,
 )
 
@@ -26,12 +26,12 @@ def configure(channel_id: int) -> Callable[[AppBuilder], None]:
     def discord_streaming(app: AppBuilder) -> None:
         app.covenant().connect(app.use_discord(channel_id)).routes(_declare)
         # draft -> chunks: sentences, and what is too long for one in parts
-        app.with_shatter(ChatReplyDraft, ChainShatter((SentenceShatter(), LengthShatter(PIECE))))
+        app.with_splitter(ChatReplyDraft, ChainSplitter((SentenceSplitter(), LengthSplitter(PIECE))))
         # chunks -> messages: when a sentence is whole, or enough has come together
         app.with_window(ChatChunk, AnyWindow((SentenceWindow(), LengthWindow(PIECE))))
 
     return discord_streaming
 
 
-def _declare(to: Routes) -> None:
+def _declare(to: RouteBuilder) -> None:
     to.route(ChatReceived, ChatReplyDraft, lambda said: ChatReplyDraft(text=said.text, sender="reader"))

@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 
-from soundstage.agents import AppBuilder, Surroundings
+from soundstage.agents import AppBuilder, StandaloneContext
 from soundstage.clock import run, running_clock
 from soundstage.journal import Journal
 from soundstage.models import JournaledModel, Script, ScriptedModel
@@ -55,7 +55,7 @@ class Around:
 
     @property
     def surroundings(self):
-        return Surroundings(self.journal, self.journal.clock, self.model, self.console)
+        return StandaloneContext(self.journal, self.journal.clock, self.model, self.console)
 
     def app(self):
         return AppBuilder().apply(self.configure).build()

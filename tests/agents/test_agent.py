@@ -24,7 +24,7 @@ from soundstage.agents import (
     FunctionWindow,
     ImmediateWindow,
     SettingError,
-    Turn,
+    TranscriptTurn,
 )
 from soundstage.clock import run
 from soundstage.errors import ConnectionCut, NoMatchError, ScriptError
@@ -160,7 +160,7 @@ def test_the_transcript_can_be_replaced(run_app):
         chatting(("with_transcript", shout), system="S"), script=queued("one", "two"), lines=["a", "b"]
     )
     assert messages(around.journal) == [[user("A")], [user("B")]]
-    assert seen[-1].history == (Turn("user", "a"), Turn("assistant", "one"))
+    assert seen[-1].history == (TranscriptTurn("user", "a"), TranscriptTurn("assistant", "one"))
     assert (seen[-1].system, seen[-1].prompt) == ("S", AgentPrompt(text="b", sender="user"))
 
 

@@ -11,6 +11,7 @@ from soundstage.agents import (
     AgentPrompt,
     AppBuilder,
     BranchDaemons,
+    BranchManifest,
     ChatAck,
     ChatChunk,
     ChatEntry,
@@ -19,15 +20,14 @@ from soundstage.agents import (
     ChatReply,
     ChatReplyDraft,
     CompletionWindow,
-    Draft,
-    Family,
+    DraftType,
+    EntryFamily,
     ImmediateWindow,
-    LengthShatter,
-    Manifest,
-    ParagraphShatter,
+    LengthSplitter,
+    ParagraphSplitter,
     Pump,
     SettingError,
-    Surroundings,
+    StandaloneContext,
     Windowing,
 )
 from soundstage.clock import run
@@ -404,7 +404,7 @@ def test_a_draft_without_a_policy_becomes_final_as_it_is(run_app):
 
 def test_the_pieces_of_a_draft_are_chunks_that_windows_put_together(run_app):
     around = run_app(
-        drafting("One.\n\nTwo.", ("with_shatter", ChatReplyDraft, ParagraphShatter())), lines=["go"]
+        drafting("One.\n\nTwo.", ("with_splitter", ChatReplyDraft, ParagraphSplitter())), lines=["go"]
     )
     assert around.told(ChatChunk) == around.told(ChatReply) == ["One.\n\n", "Two."]
     assert around.console.written == ["One.", "Two."]
@@ -414,11 +414,11 @@ def test_the_pieces_of_a_draft_are_chunks_that_windows_put_together(run_app):
 def test_policies_can_be_changed_after_the_configuration(run_app):
     configure = drafting(
         "abcdef",
-        ("with_shatter", ChatReplyDraft, LengthShatter(1)),
+        ("with_splitter", ChatReplyDraft, LengthSplitter(1)),
         ("with_window", ChatChunk, ImmediateWindow()),
-        ("with_shatter", ChatReplyDraft, LengthShatter(2)),
+        ("with_splitter", ChatReplyDraft, LengthSplitter(2)),
         ("with_window", ChatChunk, CompletionWindow()),
-        ("with_shatter", ChatReply, LengthShatter(4)),
+        ("with_splitter", ChatReply, LengthSplitter(4)),
     )
     around = run_app(configure, lines=["go"])
     assert around.told(ChatChunk) == ["ab", "cd", "ef"]
@@ -431,7 +431,7 @@ def test_drafts_of_what_was_received_are_cut_too(around):
 
         def configure(app):
             app.use_console()
-            app.with_shatter(ChatReceivedDraft, LengthShatter(3))
+            app.with_splitter(ChatReceivedDraft, LengthSplitter(3))
             app.with_daemon(
                 lambda scope: Pump("reader", scope.followers, (ChatReceived,), lambda record: None)
             )
@@ -448,8 +448,8 @@ def test_drafts_of_what_was_received_are_cut_too(around):
     ("setting", "kind", "policy"),
     [
         ("with_window", ChatReply, ImmediateWindow()),
-        ("with_shatter", ChatChunk, LengthShatter(1)),
-        ("with_shatter", AgentPrompt, LengthShatter(1)),
+        ("with_splitter", ChatChunk, LengthSplitter(1)),
+        ("with_splitter", AgentPrompt, LengthSplitter(1)),
     ],
 )
 def test_a_policy_that_nothing_would_use_is_refused(setting, kind, policy):
@@ -477,7 +477,7 @@ class Ticker:
     """A branch of an app's own: it ticks a few times, and needs none of our families."""
 
     name = "ticker"
-    manifest = Manifest("ticker", Event, produces=(Ticked,), accepts=(TickedDraft,))
+    manifest = BranchManifest("ticker", Event, produces=(Ticked,), accepts=(TickedDraft,))
 
     def daemons(self, scope):
         async def tick():
@@ -493,8 +493,8 @@ def test_an_app_may_have_branches_and_families_of_its_own(around):
         def configure(app):
             app.use(Ticker())
             app.covenant().connect(Ticker.manifest).routes(lambda to: to.terminal(Ticked))
-            app.with_family(Family(Event, drafts=(Draft(TickedDraft, Ticked),)))
-            app.with_shatter(TickedDraft, LengthShatter(5))
+            app.with_family(EntryFamily(Event, drafts=(DraftType(TickedDraft, Ticked),)))
+            app.with_splitter(TickedDraft, LengthSplitter(5))
 
         app = around(configure)
         await app.run()
@@ -506,7 +506,7 @@ def test_an_app_may_have_branches_and_families_of_its_own(around):
 def test_a_family_of_ours_can_be_replaced(run_app):
     def configure(app):
         echo(app, ChatChunk)
-        app.with_family(Family(ChatEntry, (Windowing(ChatChunk, ChatReply, ImmediateWindow()),)))
+        app.with_family(EntryFamily(ChatEntry, (Windowing(ChatChunk, ChatReply, ImmediateWindow()),)))
 
     assert run_app(configure, lines=["a", "b"]).console.written == ["[bot]: a", "[bot]: b"]
 
@@ -532,7 +532,7 @@ def test_an_app_has_one_covenant():
 def test_what_a_branch_needs_and_is_not_there_is_named(configure, missing):
     async def main():
         journal = Journal()
-        await AppBuilder().apply(configure).build()(Surroundings(journal, journal.clock))
+        await AppBuilder().apply(configure).build()(StandaloneContext(journal, journal.clock))
 
     with pytest.raises(InvalidStateError, match=f"needs a {missing}, and there is none"):
         run(main())

@@ -17,7 +17,7 @@ from soundstage.agents import (
     ConsoleBranch,
     LineConsole,
     SettingError,
-    Surroundings,
+    StandaloneContext,
     SystemConsole,
 )
 from soundstage.clock import SystemClock
@@ -125,7 +125,7 @@ def on_streams(stdin, stdout):
         await (
             AppBuilder()
             .apply(echo())
-            .build()(Surroundings(journal, clock, console=SystemConsole(stdin, stdout)))
+            .build()(StandaloneContext(journal, clock, console=SystemConsole(stdin, stdout)))
         )
 
     asyncio.run(main())

@@ -14,6 +14,7 @@ from soundstage.agents import (
     AgentResponse,
     AgentThought,
     AppBuilder,
+    BranchManifest,
     ChatAck,
     ChatChunk,
     ChatEntry,
@@ -22,15 +23,14 @@ from soundstage.agents import (
     ChatReplyDraft,
     Covenant,
     CovenantError,
-    Manifest,
 )
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.journal import Event, Noted
 
-CHAT = Manifest(
+CHAT = BranchManifest(
     "chat", ChatEntry, produces=(ChatReceived,), consumes=(ChatReply,), accepts=(ChatReplyDraft, ChatChunk)
 )
-AGENT = Manifest("agent", AgentEntry, produces=(AgentResponse, AgentThought), consumes=(AgentPrompt,))
+AGENT = BranchManifest("agent", AgentEntry, produces=(AgentResponse, AgentThought), consumes=(AgentPrompt,))
 
 
 def prompt(said):
@@ -98,13 +98,13 @@ def test_a_covenant_in_which_everything_goes_somewhere_is_built():
         ((), (), ("empty", "covenant")),
         ((CHAT, AGENT._replace(entries=Event)), (*GOOD,), None),
         (
-            (CHAT, AGENT, Manifest("x", Event, accepts=(ChatReply,))),
+            (CHAT, AGENT, BranchManifest("x", Event, accepts=(ChatReply,))),
             GOOD,
             ("two families", "ChatReply"),
         ),
-        ((CHAT, AGENT, Manifest("x", ChatEntry, accepts=(Noted,))), GOOD, ("wrong family", "Noted")),
+        ((CHAT, AGENT, BranchManifest("x", ChatEntry, accepts=(Noted,))), GOOD, ("wrong family", "Noted")),
         (
-            (CHAT, AGENT, Manifest("x", ChatEntry, accepts=("ChatReply",))),
+            (CHAT, AGENT, BranchManifest("x", ChatEntry, accepts=("ChatReply",))),
             GOOD,
             ("not an entry", "'ChatReply'"),
         ),
@@ -243,14 +243,14 @@ def covenants(draw):
         problems |= {(way, subject.__name__)} if subject else set()
         problems |= set() if is_fed else {("unfed", target.__name__)}
     manifests = [
-        Manifest("producer", ChatEntry, produces=PRODUCED[:count]),
-        Manifest("consumer", AgentEntry, consumes=CONSUMED[:count], offers=(OFFERED,)),
+        BranchManifest("producer", ChatEntry, produces=PRODUCED[:count]),
+        BranchManifest("consumer", AgentEntry, consumes=CONSUMED[:count], offers=(OFFERED,)),
     ]
     if draw(st.booleans()):
-        manifests.append(Manifest("stranger", Event, accepts=(OFFERED,)))
+        manifests.append(BranchManifest("stranger", Event, accepts=(OFFERED,)))
         problems.add(("two families", OFFERED.__name__))
     if draw(st.booleans()):
-        manifests.append(Manifest("producer", ChatEntry))
+        manifests.append(BranchManifest("producer", ChatEntry))
         problems.add(("same branch", "producer"))
     return covenant(manifests, declared), problems
 

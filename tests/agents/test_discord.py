@@ -13,8 +13,8 @@ from soundstage.agents import (
     ChatReply,
     ChatReplyDraft,
     DiscordBranch,
-    LengthShatter,
-    ParagraphShatter,
+    LengthSplitter,
+    ParagraphSplitter,
     SettingError,
     configured_app,
 )
@@ -134,7 +134,7 @@ def test_a_draft_is_cut_and_put_together_by_policies(run_app):
             gateway,
             ChatReplyDraft,
             text="One.\n\nTwo.\n\nThree.",
-            settings=[("with_shatter", ChatReplyDraft, ParagraphShatter())],
+            settings=[("with_splitter", ChatReplyDraft, ParagraphSplitter())],
         )
     )
     assert [content for _, content in gateway.sent] == ["One.\n\n", "Two.\n\n", "Three."]
@@ -147,7 +147,7 @@ def test_a_long_draft_keeps_to_the_limit_of_discord(run_app):
             gateway,
             ChatReplyDraft,
             text="x" * 4500,
-            settings=[("with_shatter", ChatReplyDraft, LengthShatter(2000))],
+            settings=[("with_splitter", ChatReplyDraft, LengthSplitter(2000))],
         )
     )
     assert [len(content) for _, content in gateway.sent] == [2000, 2000, 500]

@@ -1,4 +1,4 @@
-"""The conformance suites for window and shatter policies: ours pass, and each way to be wrong is named."""
+"""The conformance suites for window and split policies: ours pass, and each way to be wrong is named."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import pytest
 
 from soundstage.agents import (
     AnyWindow,
-    ChainShatter,
+    ChainSplitter,
     CompletionWindow,
     FunctionWindow,
     ImmediateWindow,
-    LengthShatter,
+    LengthSplitter,
     LengthWindow,
-    MarkerShatter,
+    MarkerSplitter,
     MarkerWindow,
-    ParagraphShatter,
+    ParagraphSplitter,
     ParagraphWindow,
-    SentenceShatter,
+    SentenceSplitter,
     SentenceWindow,
-    verify_shatter_policy,
+    verify_split_policy,
     verify_window_policy,
 )
-from soundstage.agents._policy_suites import SHATTER_GUARANTEES, WINDOW_GUARANTEES
+from soundstage.agents._policy_suites import SPLIT_GUARANTEES, WINDOW_GUARANTEES
 from soundstage.clock import run
 from soundstage.errors import ExpectationError
 
@@ -46,15 +46,15 @@ def test_our_window_policies_pass(make):
 @pytest.mark.parametrize(
     ("make", "limit"),
     [
-        (ParagraphShatter, None),
-        (SentenceShatter, None),
-        (MarkerShatter, None),
-        (lambda: LengthShatter(100), 100),
-        (lambda: ChainShatter((ParagraphShatter(), SentenceShatter(), LengthShatter(7))), 7),
+        (ParagraphSplitter, None),
+        (SentenceSplitter, None),
+        (MarkerSplitter, None),
+        (lambda: LengthSplitter(100), 100),
+        (lambda: ChainSplitter((ParagraphSplitter(), SentenceSplitter(), LengthSplitter(7))), 7),
     ],
 )
-def test_our_shatter_policies_pass(make, limit):
-    run(verify_shatter_policy(make, max=limit))
+def test_our_split_policies_pass(make, limit):
+    run(verify_split_policy(make, max=limit))
 
 
 class Window:
@@ -141,42 +141,42 @@ class Forgetful:
 class Halves:
     """A policy that is right; each broken one below differs in one thing."""
 
-    def shatter(self, text):
+    def pieces(self, text):
         middle = len(text) // 2
         return [piece for piece in (text[:middle], text[middle:]) if piece]
 
 
 class AsText(Halves):
-    def shatter(self, text):
+    def pieces(self, text):
         return text
 
 
 class EmptyPieces(Halves):
-    def shatter(self, text):
+    def pieces(self, text):
         return [text, ""]
 
 
 class NoTexts(Halves):
-    def shatter(self, text):
+    def pieces(self, text):
         return [text.encode()]
 
 
 class Trims(Halves):
-    def shatter(self, text):
-        return [piece.strip() for piece in super().shatter(text) if piece.strip()]
+    def pieces(self, text):
+        return [piece.strip() for piece in super().pieces(text) if piece.strip()]
 
 
 class Remembers(Halves):
     def __init__(self):
         self.seen = set()
 
-    def shatter(self, text):
+    def pieces(self, text):
         again = text in self.seen
         self.seen.add(text)
-        return () if again else super().shatter(text)
+        return () if again else super().pieces(text)
 
 
-PIECES, JOINED, REPEATABLE, LIMIT = (guarantee.promise for guarantee in SHATTER_GUARANTEES)
+PIECES, JOINED, REPEATABLE, LIMIT = (guarantee.promise for guarantee in SPLIT_GUARANTEES)
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ PIECES, JOINED, REPEATABLE, LIMIT = (guarantee.promise for guarantee in SHATTER_
         (Halves, 100, LIMIT),
     ],
 )
-def test_each_way_in_which_a_shatter_policy_can_be_wrong_is_named(make, limit, promise):
-    run(verify_shatter_policy(Halves))
-    with pytest.raises(ExpectationError, match="this shatter policy does not keep a guarantee") as caught:
-        run(verify_shatter_policy(make, max=limit))
+def test_each_way_in_which_a_split_policy_can_be_wrong_is_named(make, limit, promise):
+    run(verify_split_policy(Halves))
+    with pytest.raises(ExpectationError, match="this split policy does not keep a guarantee") as caught:
+        run(verify_split_policy(make, max=limit))
     assert caught.value.summary.endswith(promise)

@@ -10,8 +10,8 @@ from soundstage.agents import (
     AgentResponse,
     AgentResponseChunk,
     AgentThought,
-    Conversation,
-    Turn,
+    TranscriptInput,
+    TranscriptTurn,
     build_transcript,
 )
 from soundstage.agents._transcript import read_turns
@@ -38,14 +38,19 @@ def said(text, sender="agent"):
 
 def test_turns_are_prompts_and_responses_oldest_first():
     found = turns((asked("a"), None), (said("A"), 1), (asked("b"), None), (said("B"), 3), (asked("c"), None))
-    assert found == (Turn("user", "a"), Turn("assistant", "A"), Turn("user", "b"), Turn("assistant", "B"))
+    assert found == (
+        TranscriptTurn("user", "a"),
+        TranscriptTurn("assistant", "A"),
+        TranscriptTurn("user", "b"),
+        TranscriptTurn("assistant", "B"),
+    )
 
 
 def test_thoughts_and_chunks_are_no_turns():
     found = turns(
         (asked("a"), None), (AgentThought(text="hm"), 1), (AgentResponseChunk(text="A"), 1), (asked("b"), 1)
     )
-    assert found == (Turn("user", "a"),)
+    assert found == (TranscriptTurn("user", "a"),)
 
 
 def test_a_response_stands_behind_its_prompt_even_if_other_prompts_came_first():
@@ -64,7 +69,7 @@ def test_the_outputs_of_one_streamed_response_are_one_turn():
         (said("Two."), 4),
         (asked("b"), None),
     )
-    assert found == (Turn("user", "a"), Turn("assistant", "One.\n\nTwo."))
+    assert found == (TranscriptTurn("user", "a"), TranscriptTurn("assistant", "One.\n\nTwo."))
 
 
 def test_a_response_that_nobody_asked_for_stands_where_it_is():
@@ -91,11 +96,11 @@ def test_the_clip_keeps_the_newest_turns(clip, left):
 
 
 def test_the_usual_transcript_is_instructions_then_turns_then_the_prompt():
-    history = (Turn("user", "a"), Turn("assistant", "A"))
-    assert build_transcript(Conversation("Be brief.", history, asked("b"))) == (
+    history = (TranscriptTurn("user", "a"), TranscriptTurn("assistant", "A"))
+    assert build_transcript(TranscriptInput("Be brief.", history, asked("b"))) == (
         system("Be brief."),
         user("a"),
         assistant("A"),
         user("b"),
     )
-    assert build_transcript(Conversation("", (), asked("b"))) == (user("b"),)
+    assert build_transcript(TranscriptInput("", (), asked("b"))) == (user("b"),)

@@ -14,16 +14,16 @@ from soundstage.agents import (
     AgentStreamCompleted,
     AgentThought,
     AgentThoughtChunk,
-    Batch,
+    BatchOutput,
     ChatChunk,
     ChatReply,
     ChatStreamCompleted,
     CompletionWindow,
-    Family,
+    EntryFamily,
     Followers,
     FunctionWindow,
     ImmediateWindow,
-    LengthShatter,
+    LengthSplitter,
     LengthWindow,
     SettingError,
     StreamBuffer,
@@ -83,7 +83,11 @@ def whole_words(chunks):
     """Everything up to the last space; the rest waits for what follows."""
     text = "".join(chunk.text for chunk in chunks)
     head, space, tail = text.rpartition(" ")
-    return Batch(ChatReply(text=head + space), ChatChunk(text=tail)) if space else Batch(ChatReply(text=text))
+    return (
+        BatchOutput(ChatReply(text=head + space), ChatChunk(text=tail))
+        if space
+        else BatchOutput(ChatReply(text=text))
+    )
 
 
 def test_a_remainder_stays_for_the_next_output():
@@ -99,7 +103,9 @@ def test_what_is_left_is_flushed_even_if_it_is_only_a_remainder():
 @pytest.mark.parametrize("growth", ["", "more"])
 def test_a_batch_function_that_gives_everything_back_is_an_error_and_no_endless_loop(growth):
     def greedy(chunks):
-        return Batch(ChatReply(text=""), ChatChunk(text="".join(chunk.text for chunk in chunks) + growth))
+        return BatchOutput(
+            ChatReply(text=""), ChatChunk(text="".join(chunk.text for chunk in chunks) + growth)
+        )
 
     with pytest.raises(SettingError, match="gives back as much as it got"):
         fed(WHOLE._replace(batch=greedy), "abc")
@@ -107,17 +113,20 @@ def test_a_batch_function_that_gives_everything_back_is_an_error_and_no_endless_
         fed(IMMEDIATE._replace(batch=greedy), "abc")
 
 
-def test_outputs_are_cut_by_the_shatter_policy():
-    assert fed(WHOLE._replace(shatter=LengthShatter(4)), "abcdef", "ghi") == ([[], []], ["abcd", "efgh", "i"])
+def test_outputs_are_cut_by_the_split_policy():
+    assert fed(WHOLE._replace(splitter=LengthSplitter(4)), "abcdef", "ghi") == (
+        [[], []],
+        ["abcd", "efgh", "i"],
+    )
 
 
 class NoPieces:
-    def shatter(self, text):
+    def pieces(self, text):
         return ()
 
 
 def test_an_output_without_pieces_is_left_as_it_is():
-    assert fed(WHOLE._replace(shatter=NoPieces()), "abc") == ([[]], ["abc"])
+    assert fed(WHOLE._replace(splitter=NoPieces()), "abc") == ([[]], ["abc"])
 
 
 def test_a_policy_is_told_when_the_buffer_began_and_when_it_was_emitted():
@@ -140,7 +149,7 @@ def test_a_policy_is_told_when_the_buffer_began_and_when_it_was_emitted():
     batch=st.sampled_from([None, whole_words]),
 )
 def test_no_text_is_lost_or_doubled_and_no_output_is_longer_than_its_limit(pieces, maximum, limit, batch):
-    windowing = Windowing(ChatChunk, ChatReply, LengthWindow(maximum), LengthShatter(limit), batch)
+    windowing = Windowing(ChatChunk, ChatReply, LengthWindow(maximum), LengthSplitter(limit), batch)
     given_out, flushed = fed(windowing, *pieces)
     outputs = [text for some in [*given_out, flushed] for text in some]
     assert "".join(outputs) == "".join(pieces)
@@ -232,7 +241,7 @@ def test_a_policy_that_raises_is_a_failure_event_that_names_the_daemon():
     def broken(window):
         raise RuntimeError("the policy is broken")
 
-    family = Family(
+    family = EntryFamily(
         ChatReply, (Windowing(ChatChunk, ChatReply, FunctionWindow(broken)),), ChatStreamCompleted
     )
 

@@ -1,4 +1,4 @@
-"""The console agent whose answers are shown while they come: chunks, windows, shatters, in both ways."""
+"""The console agent whose answers are shown while they come: chunks, windows, splitters, in both ways."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_policy_that_emits_at_once_shows_every_chunk():
     assert overridden(AgentResponseChunk, ImmediateWindow()).run(body) == ["One", "Two", "Three"]
 
 
-def test_a_policy_that_waits_for_the_end_shows_the_answer_as_one_output_that_is_shattered():
+def test_a_policy_that_waits_for_the_end_shows_the_answer_as_one_output_that_is_split():
     body = ask("One.\n\n", "Two.\n\n", "Three.", last="Three.")
     assert overridden(AgentResponseChunk, CompletionWindow()).run(body) == ["One.", "Two.", "Three."]
 
@@ -93,7 +93,7 @@ def test_a_paragraph_is_shown_while_the_model_is_still_speaking(hosted):
     assert hosted(console_agent_streaming).run(body) == ["One.", "Two."]
 
 
-def test_paragraphs_that_come_in_one_chunk_are_shattered(hosted):
+def test_paragraphs_that_come_in_one_chunk_are_split(hosted):
     body = ask("One.\n\nTwo.\n\nThree.", last="Three.")
     assert hosted(console_agent_streaming).run(body) == ["One.", "Two.", "Three."]
 

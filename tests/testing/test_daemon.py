@@ -14,7 +14,7 @@ from soundstage.agents import (
     ChatReply,
     Followers,
     Pump,
-    Surroundings,
+    StandaloneContext,
     WindowingDaemon,
 )
 from soundstage.clock import run
@@ -39,7 +39,7 @@ def app(journal):
             lambda to: to.route(ChatReceived, ChatReply, lambda said: ChatReply(text=said.text))
         )
 
-    around = Surroundings(journal, journal.clock, console=Console(journal).io)
+    around = StandaloneContext(journal, journal.clock, console=Console(journal).io)
     return AppBuilder().apply(configure).build().daemon(around)
 
 

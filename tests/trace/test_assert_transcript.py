@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soundstage.agents import AgentPrompt, ChatReceived, ChatReply, build_transcript
-from soundstage.agents._transcript import Conversation, Turn
+from soundstage.agents._transcript import TranscriptInput, TranscriptTurn
 from soundstage.errors import ExpectationError, MatchError, ScriptError
 from soundstage.messages import assistant, system, user
 from soundstage.trace import assert_transcript, build_trace, check_transcript
@@ -18,7 +18,7 @@ WANTED = [("user", "hi"), ("assistant", "/^hello/"), "tea", ("Assistant", ["hot"
     "turns",
     [
         TURNS,
-        [Turn(*turn) for turn in TURNS],
+        [TranscriptTurn(*turn) for turn in TURNS],
         [user(text) if role == "user" else assistant(text) for role, text in TURNS],
         [
             ChatReceived(text=text, sender=role) if role == "user" else ChatReply(text=text, sender=role)
@@ -32,7 +32,7 @@ def test_turns_of_any_kind_hold(turns):
 
 
 def test_what_a_transcript_builder_makes_is_a_transcript():
-    conversation = Conversation("Be brief.", (Turn("user", "hi"),), AgentPrompt(text="and?"))
+    conversation = TranscriptInput("Be brief.", (TranscriptTurn("user", "hi"),), AgentPrompt(text="and?"))
     assert_transcript(build_transcript(conversation), ("system", "brief"), ("user", "hi"), ("user", "and"))
     assert_transcript([system("x"), user("y")], "x", "y")
 

@@ -17,13 +17,12 @@ which entries of another; parts may be written by hand instead. It runs as one c
 """
 
 from soundstage.agents._agent import AgentBranch
-from soundstage.agents._app import AppDaemon, JournalApp
-from soundstage.agents._buffer import Batch, StreamBuffer, Windowing
+from soundstage.agents._app import JournalApp
+from soundstage.agents._buffer import BatchOutput, StreamBuffer, Windowing
 from soundstage.agents._builder import AppBuilder
 from soundstage.agents._console import ConsoleBranch, LineConsole
-from soundstage.agents._covenant import Covenant, Routes
-from soundstage.agents._discord import DiscordBranch, DiscordGateway, InboundMessage
-from soundstage.agents._drafts import DraftPump
+from soundstage.agents._covenant import Covenant, RouteBuilder
+from soundstage.agents._discord import ChatGateway, DiscordBranch
 from soundstage.agents._entries import (
     AgentAck,
     AgentEntry,
@@ -42,25 +41,25 @@ from soundstage.agents._entries import (
     ChatReplyDraft,
     ChatStreamCompleted,
 )
-from soundstage.agents._errors import CovenantError, CovenantProblem, SettingError, UnknownEntryError
-from soundstage.agents._followers import Follower, Followers
+from soundstage.agents._errors import CovenantError, SettingError, UnknownEntryError
+from soundstage.agents._followers import Followers
 from soundstage.agents._journals import Journals, TypedJournal
-from soundstage.agents._manifest import Manifest, Route
+from soundstage.agents._manifest import BranchManifest, EntryRoute
 from soundstage.agents._of_host import configured_app, journals_of
-from soundstage.agents._policy_suites import verify_shatter_policy, verify_window_policy
+from soundstage.agents._policy_suites import verify_split_policy, verify_window_policy
 from soundstage.agents._pump import Pump
-from soundstage.agents._scope import AppScope, AppSide, Branch, BranchDaemons, Surroundings
-from soundstage.agents._shatters import (
-    ChainShatter,
-    LengthShatter,
-    MarkerShatter,
-    ParagraphShatter,
-    SentenceShatter,
-    ShatterPolicy,
+from soundstage.agents._scope import AppScope, BranchDaemons, StandaloneContext
+from soundstage.agents._splitters import (
+    ChainSplitter,
+    LengthSplitter,
+    MarkerSplitter,
+    ParagraphSplitter,
+    SentenceSplitter,
+    SplitPolicy,
 )
 from soundstage.agents._system_console import SystemConsole
-from soundstage.agents._transcript import Conversation, TranscriptBuilder, Turn, build_transcript
-from soundstage.agents._windowing import AGENT, CHAT, Draft, Family, WindowingDaemon
+from soundstage.agents._transcript import TranscriptInput, TranscriptTurn, build_transcript
+from soundstage.agents._windowing import AGENT, CHAT, DraftType, EntryFamily, WindowingDaemon
 from soundstage.agents._windows import (
     AnyWindow,
     CompletionWindow,
@@ -88,16 +87,15 @@ __all__ = [
     "AgentThoughtChunk",
     "AnyWindow",
     "AppBuilder",
-    "AppDaemon",
     "AppScope",
-    "AppSide",
-    "Batch",
-    "Branch",
+    "BatchOutput",
     "BranchDaemons",
-    "ChainShatter",
+    "BranchManifest",
+    "ChainSplitter",
     "ChatAck",
     "ChatChunk",
     "ChatEntry",
+    "ChatGateway",
     "ChatReceived",
     "ChatReceivedDraft",
     "ChatReply",
@@ -105,42 +103,35 @@ __all__ = [
     "ChatStreamCompleted",
     "CompletionWindow",
     "ConsoleBranch",
-    "Conversation",
     "Covenant",
     "CovenantError",
-    "CovenantProblem",
     "DiscordBranch",
-    "DiscordGateway",
-    "Draft",
-    "DraftPump",
-    "Family",
-    "Follower",
+    "DraftType",
+    "EntryFamily",
+    "EntryRoute",
     "Followers",
     "FunctionWindow",
     "ImmediateWindow",
-    "InboundMessage",
     "JournalApp",
     "Journals",
-    "LengthShatter",
+    "LengthSplitter",
     "LengthWindow",
     "LineConsole",
-    "Manifest",
-    "MarkerShatter",
+    "MarkerSplitter",
     "MarkerWindow",
-    "ParagraphShatter",
+    "ParagraphSplitter",
     "ParagraphWindow",
     "Pump",
-    "Route",
-    "Routes",
-    "SentenceShatter",
+    "RouteBuilder",
+    "SentenceSplitter",
     "SentenceWindow",
     "SettingError",
-    "ShatterPolicy",
+    "SplitPolicy",
+    "StandaloneContext",
     "StreamBuffer",
-    "Surroundings",
     "SystemConsole",
-    "TranscriptBuilder",
-    "Turn",
+    "TranscriptInput",
+    "TranscriptTurn",
     "TypedJournal",
     "UnknownEntryError",
     "Window",
@@ -150,6 +141,6 @@ __all__ = [
     "build_transcript",
     "configured_app",
     "journals_of",
-    "verify_shatter_policy",
+    "verify_split_policy",
     "verify_window_policy",
 ]

@@ -25,10 +25,10 @@ from soundstage.agents._entries import (
     AgentThoughtChunk,
 )
 from soundstage.agents._errors import SettingError
-from soundstage.agents._manifest import Manifest
+from soundstage.agents._manifest import BranchManifest
 from soundstage.agents._pump import Pump, acked
 from soundstage.agents._scope import AppScope, BranchDaemons
-from soundstage.agents._transcript import Conversation, read_turns
+from soundstage.agents._transcript import TranscriptInput, read_turns
 from soundstage.errors import ScriptError
 from soundstage.journal import Event, Record
 from soundstage.messages import (
@@ -80,10 +80,10 @@ class AgentBranch(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> BranchManifest:
         """It reads prompts and writes responses and thoughts; chunks too, when streaming."""
         chunks = (AgentResponseChunk, AgentThoughtChunk) if self.streaming else ()
-        return Manifest(
+        return BranchManifest(
             self.name,
             AgentEntry,
             produces=(AgentResponse, AgentThought, *chunks),
@@ -100,7 +100,7 @@ class AgentBranch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Work:
-    """What an agent does in one run of an app."""
+    """The work of an agent in one run of an app."""
 
     def __init__(self, branch: AgentBranch, scope: AppScope, client: Model) -> None:
         self._branch = branch
@@ -120,7 +120,7 @@ class _Work:
         branch = self._branch
         entries = self._scope.journals.get(AgentEntry).read(self._scope.followers.start)
         turns = read_turns(entries, position, branch.history)
-        messages = self._scope.transcript(Conversation(branch.system, turns, prompt))
+        messages = self._scope.transcript(TranscriptInput(branch.system, turns, prompt))
         return ModelRequest(
             model=branch.model,
             messages=tuple(messages),

@@ -17,25 +17,25 @@ from typing import NamedTuple
 
 from soundstage.agents._drafts import DraftPump
 from soundstage.agents._errors import CovenantError, CovenantProblem
-from soundstage.agents._manifest import Route, type_name
+from soundstage.agents._manifest import EntryRoute, type_name
 from soundstage.agents._pump import Pump, route_pump
-from soundstage.agents._scope import AppScope, AppSide, Branch, BranchDaemons
-from soundstage.agents._shatters import ShatterPolicy
+from soundstage.agents._scope import AppScope, Branch, BranchDaemons, JournalContext
+from soundstage.agents._splitters import SplitPolicy
 from soundstage.agents._transcript import TranscriptBuilder
-from soundstage.agents._windowing import Family, WindowingDaemon
+from soundstage.agents._windowing import EntryFamily, WindowingDaemon
 from soundstage.journal import Event
 from soundstage.lifecycle import Daemon, Supervisor, TaskDaemon
 
 MakeDaemon = Callable[[AppScope], Daemon]
 
 
-class Plan(NamedTuple):
-    """What an app consists of; the builder collects it."""
+class AppDefinition(NamedTuple):
+    """The parts of an app and their settings, collected by the builder."""
 
     branches: tuple[Branch, ...]
-    families: tuple[Family, ...]
-    shatters: Mapping[type[Event], ShatterPolicy]
-    routes: tuple[Route, ...]
+    families: tuple[EntryFamily, ...]
+    splitters: Mapping[type[Event], SplitPolicy]
+    routes: tuple[EntryRoute, ...]
     makers: tuple[MakeDaemon, ...]
     transcript: TranscriptBuilder
     terminals: tuple[type[Event], ...] = ()
@@ -57,10 +57,10 @@ class JournalApp:
         ::
 
             HostBuilder().with_console().with_app(app).run(body)      # on a closed set
-            asyncio.run(app(Surroundings(journal, clock, console=SystemConsole())))    # for real
+            asyncio.run(app(StandaloneContext(journal, clock, console=SystemConsole())))    # for real
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: AppDefinition) -> None:
         self._plan = plan
 
     @property
@@ -68,25 +68,25 @@ class JournalApp:
         """The families of entries that the app has."""
         return self._plan.entries
 
-    async def __call__(self, context: AppSide) -> None:
+    async def __call__(self, context: JournalContext) -> None:
         """Run until the inputs have ended and everything is dealt with.
 
         Raises:
             Exception: what the first part that failed has raised; several of them as a group.
         """
-        parts = Parts(self._plan, context)
+        parts = RunningApp(self._plan, context)
         await parts.start()
         await parts.finish()
 
-    def daemon(self, context: AppSide, *, name: str = "app") -> AppDaemon:
+    def daemon(self, context: JournalContext, *, name: str = "app") -> AppDaemon:
         """One run as a daemon: it is ready when all parts are, so nothing that is sent then comes too early."""
         return AppDaemon(name, self._plan, context)
 
 
-class Parts:
+class RunningApp:
     """The parts of one run of an app."""
 
-    def __init__(self, plan: Plan, context: AppSide) -> None:
+    def __init__(self, plan: AppDefinition, context: JournalContext) -> None:
         self._scope = AppScope(context, plan.entries, plan.transcript)
         self._daemons = _make_daemons(plan, self._scope)
         self._supervisor = Supervisor(
@@ -114,11 +114,11 @@ class Parts:
 class AppDaemon(TaskDaemon):
     """One run of an app. Made by `JournalApp.daemon`."""
 
-    def __init__(self, name: str, plan: Plan, context: AppSide) -> None:
+    def __init__(self, name: str, plan: AppDefinition, context: JournalContext) -> None:
         super().__init__(name, context.journal, self._finish)
         self._plan = plan
         self._context = context
-        self._parts: Parts | None = None
+        self._parts: RunningApp | None = None
 
     @property
     def entries(self) -> tuple[type[Event], ...]:
@@ -126,7 +126,7 @@ class AppDaemon(TaskDaemon):
         return self._plan.entries
 
     async def _start(self) -> None:
-        self._parts = Parts(self._plan, self._context)  # not before: the run begins now
+        self._parts = RunningApp(self._plan, self._context)  # not before: the run begins now
         await self._parts.start()
         await super()._start()
 
@@ -142,7 +142,7 @@ class AppDaemon(TaskDaemon):
                 await self._parts.stop()
 
 
-def _make_daemons(plan: Plan, scope: AppScope) -> BranchDaemons:
+def _make_daemons(plan: AppDefinition, scope: AppScope) -> BranchDaemons:
     """All daemons, in the order in which they start.
 
     Raises:
@@ -150,7 +150,7 @@ def _make_daemons(plan: Plan, scope: AppScope) -> BranchDaemons:
     """
     workers: list[Daemon] = []
     for family in plan.families:
-        workers += _family_daemons(family, plan.shatters, scope)
+        workers += _family_daemons(family, plan.splitters, scope)
     branches = [branch.daemons(scope) for branch in plan.branches]
     workers += [worker for branch in branches for worker in branch.workers]
     workers += [route_pump(route, scope.followers) for route in plan.routes]
@@ -161,7 +161,7 @@ def _make_daemons(plan: Plan, scope: AppScope) -> BranchDaemons:
     return BranchDaemons(tuple(workers), tuple(one for branch in branches for one in branch.inputs))
 
 
-def _check_read(plan: Plan, daemons: Sequence[BranchDaemons], scope: AppScope) -> None:
+def _check_read(plan: AppDefinition, daemons: Sequence[BranchDaemons], scope: AppScope) -> None:
     """Every entry that comes in from outside has a reader, or is declared terminal."""
     read = {*scope.followers.kinds, *plan.terminals}
     problems = [
@@ -180,7 +180,7 @@ def _check_read(plan: Plan, daemons: Sequence[BranchDaemons], scope: AppScope) -
 
 
 def _family_daemons(
-    family: Family, shatters: Mapping[type[Event], ShatterPolicy], scope: AppScope
+    family: EntryFamily, splitters: Mapping[type[Event], SplitPolicy], scope: AppScope
 ) -> list[Daemon]:
     daemons: list[Daemon] = []
     if family.windowings:
@@ -188,7 +188,7 @@ def _family_daemons(
         scope.on_windowed(windowing.follower.wait_passed)
         daemons.append(windowing)
     if family.drafts:
-        daemons.append(DraftPump(family, shatters, scope.followers))
+        daemons.append(DraftPump(family, splitters, scope.followers))
     return daemons
 
 

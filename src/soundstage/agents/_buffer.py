@@ -1,7 +1,7 @@
 """The buffer of one stream: chunks in, outputs out. Pure: it knows neither journal nor clock.
 
 No text is lost or doubled: the texts of all outputs, in order, join to those of the chunks, provided that the
-batch function and the shatter policy keep to that too.
+batch function and the split policy keep to that too.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from soundstage.agents._errors import SettingError
-from soundstage.agents._shatters import ShatterPolicy
+from soundstage.agents._splitters import SplitPolicy
 from soundstage.agents._windows import Window, WindowPolicy
 from soundstage.journal import Event
 
 
-class Batch(NamedTuple):
-    """What a batch function makes of a buffer: an output, and a chunk that stays for the next one."""
+class BatchOutput(NamedTuple):
+    """The result of a batch function: an output, and a chunk that stays for the next one."""
 
     output: Event
     remainder: Event | None = None
 
 
-MakeBatch = Callable[[Sequence[Any]], Batch]
+MakeBatch = Callable[[Sequence[Any]], BatchOutput]
 
 
 class Windowing(NamedTuple):
@@ -34,7 +34,7 @@ class Windowing(NamedTuple):
         chunk: leaf type with `text`; `sender` and `stream` are used if it has them.
         output: leaf type with `text`; `sender` is set if it has it.
         window: when to emit.
-        shatter: how outputs are cut; not at all, unless given.
+        splitter: how outputs are cut; not at all, unless given.
         batch: makes an output of all chunks of the buffer. Unless given: all texts, and the last sender that
             is not empty.
     """
@@ -42,7 +42,7 @@ class Windowing(NamedTuple):
     chunk: type[Event]
     output: type[Event]
     window: WindowPolicy
-    shatter: ShatterPolicy | None = None
+    splitter: SplitPolicy | None = None
     batch: MakeBatch | None = None
 
 
@@ -101,28 +101,29 @@ class StreamBuffer:
                 f"the batch function for {self._windowing.chunk.__name__} gives back as much as it got",
                 expected=f"a remainder of less than {before} characters",
                 seen=f"{self._length} characters",
-                hint="return Batch(output) without a remainder when there is nothing to hold back",
+                hint="return BatchOutput(output) without a remainder when there is nothing to hold back",
             )
-        return self._shattered(batch.output)
+        return self._split(batch.output)
 
     def _keep(self, remainder: Any) -> None:
         self._chunks, self._texts, self._length = [], [], 0
         if remainder is not None and remainder.text:
             self._push(remainder)
 
-    def _joined(self) -> Batch:
+    def _joined(self) -> BatchOutput:
         senders = [sender for chunk in self._chunks if (sender := getattr(chunk, "sender", ""))]
         fields = {"text": "".join(self._texts), "sender": senders[-1] if senders else ""}
         output = self._windowing.output
         known = {name: value for name, value in fields.items() if name in output.__struct_fields__}
-        return Batch(output(**known))
+        return BatchOutput(output(**known))
 
-    def _shattered(self, output: Any) -> list[Event]:
+    def _split(self, output: Any) -> list[Event]:
         return [
-            msgspec.structs.replace(output, text=piece) for piece in cut(output.text, self._windowing.shatter)
+            msgspec.structs.replace(output, text=piece)
+            for piece in cut(output.text, self._windowing.splitter)
         ]
 
 
-def cut(text: str, policy: ShatterPolicy | None) -> Sequence[str]:
+def cut(text: str, policy: SplitPolicy | None) -> Sequence[str]:
     """The pieces of `text`, or `text` itself as the only one."""
-    return (policy.shatter(text) if policy is not None else ()) or (text,)
+    return (policy.pieces(text) if policy is not None else ()) or (text,)

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
 from soundstage.agents._agent import AgentBranch
-from soundstage.agents._app import JournalApp, MakeDaemon, Plan
+from soundstage.agents._app import AppDefinition, JournalApp, MakeDaemon
 from soundstage.agents._console import LINE_FORMAT, ConsoleBranch
 from soundstage.agents._covenant import Covenant
-from soundstage.agents._discord import DiscordBranch, DiscordGateway
+from soundstage.agents._discord import ChatGateway, DiscordBranch
 from soundstage.agents._errors import CovenantError, CovenantProblem, SettingError
-from soundstage.agents._manifest import Manifest, Route, type_name
+from soundstage.agents._manifest import BranchManifest, EntryRoute, type_name
 from soundstage.agents._scope import Branch
-from soundstage.agents._shatters import ShatterPolicy
+from soundstage.agents._splitters import SplitPolicy
 from soundstage.agents._transcript import TranscriptBuilder, build_transcript
-from soundstage.agents._windowing import AGENT, CHAT, Family
+from soundstage.agents._windowing import AGENT, CHAT, EntryFamily
 from soundstage.agents._windows import WindowPolicy
 from soundstage.errors import InvalidStateError
 from soundstage.journal import Event
@@ -38,9 +38,9 @@ class AppBuilder:
 
     def __init__(self) -> None:
         self._branches: dict[str, Branch] = {}
-        self._families: list[Family] = []
+        self._families: list[EntryFamily] = []
         self._windows: dict[type[Event], WindowPolicy] = {}
-        self._shatters: dict[type[Event], ShatterPolicy] = {}
+        self._splitters: dict[type[Event], SplitPolicy] = {}
         self._makers: list[MakeDaemon] = []
         self._transcript: TranscriptBuilder = build_transcript
         self._covenant: Covenant | None = None
@@ -52,7 +52,7 @@ class AppBuilder:
 
     def use_console(
         self, *, name: str = "console", sender: str = "user", line_format: str = LINE_FORMAT
-    ) -> Manifest:
+    ) -> BranchManifest:
         """A console; see `ConsoleBranch`."""
         return self.use(ConsoleBranch(name=name, sender=sender, line_format=line_format))
 
@@ -65,7 +65,7 @@ class AppBuilder:
         streaming: bool = False,
         history: int | None = None,
         settings: Mapping[str, Any] | None = None,
-    ) -> Manifest:
+    ) -> BranchManifest:
         """An agent that answers prompts with a model; see `AgentBranch`."""
         branch = AgentBranch(
             model=model,
@@ -82,15 +82,15 @@ class AppBuilder:
         channel_id: int,
         *,
         name: str = "discord",
-        gateway: DiscordGateway | None = None,
+        gateway: ChatGateway | None = None,
         include_bots: bool | None = None,
-    ) -> Manifest:
+    ) -> BranchManifest:
         """One channel of Discord; see `DiscordBranch`."""
         return self.use(
             DiscordBranch(channel_id=channel_id, name=name, gateway=gateway, include_bots=include_bots)
         )
 
-    def use(self, branch: Branch) -> Manifest:
+    def use(self, branch: Branch) -> BranchManifest:
         """Any branch. Returns its manifest, for the covenant.
 
         Raises:
@@ -125,7 +125,7 @@ class AppBuilder:
         self._makers.append(make)
         return self
 
-    def with_family(self, family: Family) -> Self:
+    def with_family(self, family: EntryFamily) -> Self:
         """Windowing and drafts for entries of the app's own."""
         self._families.append(family)
         return self
@@ -135,13 +135,13 @@ class AppBuilder:
         self._windows[chunk] = policy
         return self
 
-    def with_shatter(self, kind: type[Event], policy: ShatterPolicy) -> Self:
+    def with_splitter(self, kind: type[Event], policy: SplitPolicy) -> Self:
         """How drafts of this type are cut, or the outputs that are made of chunks."""
-        self._shatters[kind] = policy
+        self._splitters[kind] = policy
         return self
 
     def with_transcript(self, build: TranscriptBuilder) -> Self:
-        """What models are told about the conversation so far, in the place of `build_transcript`."""
+        """Set the function that tells models about the conversation so far, in the place of `build_transcript`."""
         self._transcript = build
         return self
 
@@ -153,10 +153,10 @@ class AppBuilder:
             SettingError: if there is a policy for a type that has no use for one.
         """
         return JournalApp(
-            Plan(
+            AppDefinition(
                 branches=tuple(self._branches.values()),
                 families=self._with_policies(self._used_families()),
-                shatters=dict(self._shatters),
+                splitters=dict(self._splitters),
                 routes=self._routes(),
                 makers=tuple(self._makers),
                 transcript=self._transcript,
@@ -164,33 +164,33 @@ class AppBuilder:
             )
         )
 
-    def _used_families(self) -> list[Family]:
+    def _used_families(self) -> list[EntryFamily]:
         """The families of the app's own, and those of ours that a branch has."""
         used = {branch.manifest.entries for branch in self._branches.values()}
         own = {family.entries for family in self._families}
         ours = [family for family in _BUILT_IN if family.entries in used - own]
         return [*ours, *self._families]
 
-    def _with_policies(self, families: list[Family]) -> tuple[Family, ...]:
+    def _with_policies(self, families: list[EntryFamily]) -> tuple[EntryFamily, ...]:
         windowings = [windowing for family in families for windowing in family.windowings]
         outputs = [windowing.output for windowing in windowings]
         drafts = [draft.draft for family in families for draft in family.drafts]
         _check_types("window", self._windows, [windowing.chunk for windowing in windowings])
-        _check_types("shatter", self._shatters, [*drafts, *outputs])
+        _check_types("split", self._splitters, [*drafts, *outputs])
         return tuple(self._set(family) for family in families)
 
-    def _set(self, family: Family) -> Family:
+    def _set(self, family: EntryFamily) -> EntryFamily:
         return family._replace(
             windowings=tuple(
                 windowing._replace(
                     window=self._windows.get(windowing.chunk, windowing.window),
-                    shatter=self._shatters.get(windowing.output, windowing.shatter),
+                    splitter=self._splitters.get(windowing.output, windowing.splitter),
                 )
                 for windowing in family.windowings
             )
         )
 
-    def _routes(self) -> tuple[Route, ...]:
+    def _routes(self) -> tuple[EntryRoute, ...]:
         if self._covenant is None:  # whether somebody reads what comes in is asked when the app starts
             return ()
         problems = (*self._covenant.problems(), *self._unconnected(self._covenant))

@@ -20,7 +20,7 @@ from soundstage.agents._entries import (
     ChatStreamCompleted,
 )
 from soundstage.agents._errors import SettingError
-from soundstage.agents._manifest import Manifest
+from soundstage.agents._manifest import BranchManifest
 from soundstage.agents._pump import Pump, acked
 from soundstage.agents._scope import AppScope, BranchDaemons
 from soundstage.journal import Record
@@ -70,9 +70,9 @@ class ConsoleBranch(msgspec.Struct, frozen=True, kw_only=True):
             ) from None
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> BranchManifest:
         """It writes what was said, and reads replies, whole or to be cut."""
-        return Manifest(
+        return BranchManifest(
             self.name,
             ChatEntry,
             produces=(ChatReceived,),

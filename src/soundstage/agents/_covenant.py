@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Self, TypeVar
 
 from soundstage.agents._errors import CovenantError, CovenantProblem
-from soundstage.agents._manifest import Manifest, Route
-from soundstage.agents._validate import Declared, find_problems
+from soundstage.agents._manifest import BranchManifest, EntryRoute
+from soundstage.agents._validate import CovenantDeclaration, find_problems
 from soundstage.errors import InvalidStateError
 from soundstage.journal import Event
 
@@ -15,11 +15,11 @@ S = TypeVar("S", bound=Event)
 T = TypeVar("T", bound=Event)
 
 
-class Routes:
-    """What the function given to `Covenant.routes` gets."""
+class RouteBuilder:
+    """Collects routes and terminals; the function given to `Covenant.routes` gets one."""
 
     def __init__(self) -> None:
-        self.declared: list[Route] = []
+        self.declared: list[EntryRoute] = []
         self.terminals: list[type[Event]] = []
 
     def route(self, source: type[S], target: type[T], transform: Callable[[S], T | Awaitable[T]], /) -> None:
@@ -30,7 +30,7 @@ class Routes:
             target: the leaf type that `transform` returns.
             transform: makes the one of the other; it may be asynchronous.
         """
-        self.declared.append(Route(source, target, transform))
+        self.declared.append(EntryRoute(source, target, transform))
 
     def terminal(self, kind: type[Event], /) -> None:
         """Entries of this type go nowhere, on purpose. Harmless for a type that nobody produces."""
@@ -59,7 +59,7 @@ class Covenant:
 
     Example:
         >>> from soundstage.agents import ChatEntry, ChatReceived, ChatReply
-        >>> chat = Manifest("chat", ChatEntry, produces=(ChatReceived,), consumes=(ChatReply,))
+        >>> chat = BranchManifest("chat", ChatEntry, produces=(ChatReceived,), consumes=(ChatReply,))
         >>> echo = lambda said: ChatReply(text=said.text, sender="bot")
         >>> covenant = Covenant().connect(chat).routes(lambda to: to.route(ChatReceived, ChatReply, echo))
         >>> [route.name for route in covenant.build()]
@@ -67,8 +67,8 @@ class Covenant:
     """
 
     def __init__(self) -> None:
-        self._manifests: list[Manifest] = []
-        self._routes: Routes | None = None
+        self._manifests: list[BranchManifest] = []
+        self._routes: RouteBuilder | None = None
 
     @property
     def terminals(self) -> tuple[type[Event], ...]:
@@ -76,11 +76,11 @@ class Covenant:
         return () if self._routes is None else tuple(self._routes.terminals)
 
     @property
-    def manifests(self) -> tuple[Manifest, ...]:
-        """What is connected."""
+    def manifests(self) -> tuple[BranchManifest, ...]:
+        """The manifests of the connected branches."""
         return tuple(self._manifests)
 
-    def connect(self, manifest: Manifest) -> Self:
+    def connect(self, manifest: BranchManifest) -> Self:
         """Connect a branch.
 
         Raises:
@@ -94,7 +94,7 @@ class Covenant:
         self._manifests.append(manifest)
         return self
 
-    def routes(self, declare: Callable[[Routes], object]) -> Self:
+    def routes(self, declare: Callable[[RouteBuilder], object]) -> Self:
         """Declare all routes and terminals: `declare` is called with an object that takes them.
 
         Raises:
@@ -105,16 +105,18 @@ class Covenant:
                 "the routes of this covenant were declared before",
                 hint="declare all of them in one function",
             )
-        self._routes = Routes()
+        self._routes = RouteBuilder()
         declare(self._routes)
         return self
 
     def problems(self) -> tuple[CovenantProblem, ...]:
         """All that is wrong with it."""
-        routes = self._routes if self._routes is not None else Routes()
-        return find_problems(Declared(self.manifests, tuple(routes.declared), tuple(routes.terminals)))
+        routes = self._routes if self._routes is not None else RouteBuilder()
+        return find_problems(
+            CovenantDeclaration(self.manifests, tuple(routes.declared), tuple(routes.terminals))
+        )
 
-    def build(self) -> tuple[Route, ...]:
+    def build(self) -> tuple[EntryRoute, ...]:
         """The routes.
 
         Raises:

@@ -1,6 +1,6 @@
 """The Discord branch: messages of one channel become `ChatReceived`, each `ChatReply` becomes a message.
 
-It talks to a gateway of four members (`DiscordGateway`); whether Discord or a world is behind it, it cannot
+It talks to a gateway of four members (`ChatGateway`); whether Discord or a world is behind it, it cannot
 tell. Messages of bots are left alone unless asked for, so that two bots do not answer each other for ever, and
 so are messages of other channels: everything that the branch says goes to its one channel. Several branches on one
 gateway share its connection.
@@ -24,7 +24,7 @@ from soundstage.agents._entries import (
     ChatStreamCompleted,
 )
 from soundstage.agents._errors import SettingError
-from soundstage.agents._manifest import Manifest
+from soundstage.agents._manifest import BranchManifest
 from soundstage.agents._pump import Pump, acked
 from soundstage.agents._scope import AppScope, BranchDaemons
 from soundstage.journal import Journal, Record
@@ -58,8 +58,8 @@ class InboundMessage(Protocol):
         ...
 
 
-class DiscordGateway(Protocol):
-    """The app's side of Discord."""
+class ChatGateway(Protocol):
+    """The side of Discord that an app needs: connect, read what people write, answer."""
 
     async def connect(self) -> None:
         """Return when messages can be sent and received."""
@@ -71,7 +71,7 @@ class DiscordGateway(Protocol):
 
     @property
     def inbound_messages(self) -> AsyncIterator[InboundMessage]:
-        """What people write, in order, until there is no more."""
+        """The messages of people, in order, until there are no more."""
         ...
 
     async def send_message(self, channel_id: int, content: str) -> object:
@@ -107,9 +107,9 @@ class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
             _check_gateway(self.gateway)
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> BranchManifest:
         """It writes what was said, and reads replies, whole or to be cut."""
-        return Manifest(
+        return BranchManifest(
             self.name,
             ChatEntry,
             produces=(ChatReceived,),
@@ -166,7 +166,7 @@ class _Listeners:
         bots: whether the gateway was made to deliver messages of bots.
     """
 
-    def __init__(self, gateway: DiscordGateway) -> None:
+    def __init__(self, gateway: ChatGateway) -> None:
         self._gateway = gateway
         self.takers: list[Callable[[InboundMessage], None]] = []
         self.bots = bool(getattr(gateway, "include_bots", False))
@@ -177,7 +177,7 @@ class _Listeners:
                 take(message)
 
 
-def _listeners(scope: AppScope, gateway: DiscordGateway) -> _Listeners:
+def _listeners(scope: AppScope, gateway: ChatGateway) -> _Listeners:
     """Those of this run of the app; the first branch makes them."""
     found: _Listeners = scope.shared.setdefault(id(gateway), _Listeners(gateway))
     return found
@@ -186,7 +186,7 @@ def _listeners(scope: AppScope, gateway: DiscordGateway) -> _Listeners:
 class _Connection(Daemon):
     """Running while the gateway is connected."""
 
-    def __init__(self, name: str, journal: Journal, gateway: DiscordGateway) -> None:
+    def __init__(self, name: str, journal: Journal, gateway: ChatGateway) -> None:
         super().__init__(name, journal)
         self._gateway = gateway
 

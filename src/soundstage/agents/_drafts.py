@@ -1,4 +1,4 @@
-"""Drafts become final: cut by their shatter policy, or as they are."""
+"""Drafts become final: cut by their split policy, or as they are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from soundstage.agents._followers import Followers
 from soundstage.agents._pump import Pump, answered
-from soundstage.agents._shatters import ShatterPolicy
-from soundstage.agents._windowing import Draft, Family
+from soundstage.agents._splitters import SplitPolicy
+from soundstage.agents._windowing import DraftType, EntryFamily
 from soundstage.journal import Event, Record
 
 
@@ -20,28 +20,28 @@ class DraftPump(Pump):
 
     Args:
         family: which drafts there are.
-        shatters: the policies, by draft type.
+        splitters: the policies, by draft type.
         followers: who reads the journal.
     """
 
     def __init__(
-        self, family: Family, shatters: Mapping[type[Event], ShatterPolicy], followers: Followers
+        self, family: EntryFamily, splitters: Mapping[type[Event], SplitPolicy], followers: Followers
     ) -> None:
         name = f"drafts of {family.entries.__name__}"
         self._by_type = {draft.draft: draft for draft in family.drafts}
-        self._shatters = shatters
+        self._splitters = splitters
         self._completed = family.completed
         super().__init__(name, followers, self._by_type, self._finish, done=answered(followers, name))
 
     def _finish(self, record: Record) -> None:
         event: Any = record.event
         draft = self._by_type[type(event)]
-        policy = self._shatters.get(type(event))
-        pieces = policy.shatter(event.text) if policy is not None else ()
+        policy = self._splitters.get(type(event))
+        pieces = policy.pieces(event.text) if policy is not None else ()
         for entry in self._entries(draft, event, pieces, f"draft-{record.position}"):
             self.journal.append(entry, source=self.name, cause=record.position)
 
-    def _entries(self, draft: Draft, event: Any, pieces: Any, stream: str) -> list[Event]:
+    def _entries(self, draft: DraftType, event: Any, pieces: Any, stream: str) -> list[Event]:
         if not pieces:
             return [draft.final(text=event.text, sender=event.sender)]
         if draft.chunk is None or self._completed is None:

@@ -63,7 +63,7 @@ class ChatReceivedDraft(ChatEntry, frozen=True, kw_only=True):
 
 
 class ChatReplyDraft(ChatEntry, frozen=True, kw_only=True):
-    """A reply that may have to be cut. Without a shatter policy it becomes a `ChatReply` as it is."""
+    """A reply that may have to be cut. Without a split policy it becomes a `ChatReply` as it is."""
 
     text: str
     sender: str = ""
@@ -124,7 +124,7 @@ class AgentResponse(AgentEntry, frozen=True, kw_only=True):
 
 
 class AgentThought(AgentEntry, frozen=True, kw_only=True):
-    """What an agent thinks before it answers, where the model shows it."""
+    """A thought of an agent before it answers, where the model shows it."""
 
     text: str
     sender: str = ""

@@ -1,4 +1,4 @@
-"""What can be wrong with an app that is composed of branches. All of it is the author's fault, none the app's."""
+"""Errors of apps that are composed of branches. All are the author's fault, none the app's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a branch says about itself, and what a route is. Frozen records."""
+"""The manifest of a branch, and the route between two types of entries. Frozen records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from soundstage.journal import Event
 Transform = Callable[[Any], Event | Awaitable[Event]]
 
 
-class Manifest(NamedTuple):
+class BranchManifest(NamedTuple):
     """Which entries a branch writes and reads.
 
     Args:
@@ -36,7 +36,7 @@ class Manifest(NamedTuple):
         return (*self.produces, *self.consumes, *self.accepts, *self.offers)
 
 
-class Route(NamedTuple):
+class EntryRoute(NamedTuple):
     """Every entry of exactly the class `source` becomes one of exactly the class `target`."""
 
     source: type[Event]

@@ -1,4 +1,4 @@
-"""What every window policy and every shatter policy guarantees, whatever it decides."""
+"""Guarantees of every window policy and every split policy, whatever it decides."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 
 from soundstage.agents._buffer import StreamBuffer, Windowing
 from soundstage.agents._entries import ChatChunk, ChatReply
-from soundstage.agents._shatters import ShatterPolicy
+from soundstage.agents._splitters import SplitPolicy
 from soundstage.agents._windows import Window, WindowPolicy
 from soundstage.testing import Guarantee, NotKept, keep_all, same
 
 MakeWindowPolicy = Callable[[], WindowPolicy]
-MakeShatterPolicy = Callable[[], ShatterPolicy]
+MakeSplitPolicy = Callable[[], SplitPolicy]
 
 # streams as models send them: token by token, with every kind of ending at every kind of place
 STREAMS: Final[tuple[tuple[str, ...], ...]] = (
@@ -44,13 +44,13 @@ async def verify_window_policy(make: MakeWindowPolicy) -> None:
     await keep_all("window policy", WINDOW_GUARANTEES, make)
 
 
-class _Shatter(NamedTuple):
-    make: MakeShatterPolicy
+class _Splitter(NamedTuple):
+    make: MakeSplitPolicy
     max: int | None
 
 
-async def verify_shatter_policy(make: MakeShatterPolicy, *, max: int | None = None) -> None:  # noqa: A002
-    """Verify that a shatter policy keeps what drafts and windowing rely on.
+async def verify_split_policy(make: MakeSplitPolicy, *, max: int | None = None) -> None:  # noqa: A002
+    """Verify that a split policy keeps what drafts and windowing rely on.
 
     Args:
         make: makes a new policy each time it is called.
@@ -60,16 +60,16 @@ async def verify_shatter_policy(make: MakeShatterPolicy, *, max: int | None = No
         ExpectationError: for the first guarantee that is not kept.
 
     Example:
-        >>> from soundstage.agents import LengthShatter
+        >>> from soundstage.agents import LengthSplitter
         >>> from soundstage.clock import run
-        >>> run(verify_shatter_policy(lambda: LengthShatter(100), max=100))
+        >>> run(verify_split_policy(lambda: LengthSplitter(100), max=100))
     """
-    guarantees = SHATTER_GUARANTEES if max is not None else SHATTER_GUARANTEES[:-1]
-    await keep_all("shatter policy", guarantees, _Shatter(make, max))
+    guarantees = SPLIT_GUARANTEES if max is not None else SPLIT_GUARANTEES[:-1]
+    await keep_all("split policy", guarantees, _Splitter(make, max))
 
 
 def _windows(lookback: int | None) -> list[Window]:
-    """What a policy would see after every chunk of every stream, if it never emitted."""
+    """The windows that a policy would see after every chunk of every stream, if it never emitted."""
     found: list[Window] = []
     for stream in STREAMS:
         for count in range(1, len(stream) + 1):
@@ -113,9 +113,9 @@ async def _lossless(make: MakeWindowPolicy) -> None:
             raise NotKept("no empty output", outputs)
 
 
-async def _pieces(shatter: _Shatter) -> None:
+async def _pieces(splitter: _Splitter) -> None:
     for text in TEXTS:
-        pieces: Any = shatter.make().shatter(text)
+        pieces: Any = splitter.make().pieces(text)
         if not isinstance(pieces, Sequence) or isinstance(pieces, str):
             raise NotKept("a tuple or list of pieces", pieces)
         wrong = [piece for piece in pieces if not isinstance(piece, str) or not piece]
@@ -123,26 +123,26 @@ async def _pieces(shatter: _Shatter) -> None:
             raise NotKept(f"only texts that are not empty, as pieces of {text!r}", wrong)
 
 
-async def _joined(shatter: _Shatter) -> None:
+async def _joined(splitter: _Splitter) -> None:
     for text in TEXTS:
-        pieces = shatter.make().shatter(text)
+        pieces = splitter.make().pieces(text)
         if pieces:
             same("what the pieces join to", text, "".join(pieces))
 
 
-async def _repeatable(shatter: _Shatter) -> None:
-    old = shatter.make()
+async def _repeatable(splitter: _Splitter) -> None:
+    old = splitter.make()
     for text in [*TEXTS, *reversed(TEXTS)]:
-        new = list(shatter.make().shatter(text))
-        same(f"the pieces of a new policy for {text!r}", new, list(old.shatter(text)))
+        new = list(splitter.make().pieces(text))
+        same(f"the pieces of a new policy for {text!r}", new, list(old.pieces(text)))
 
 
-async def _limit(shatter: _Shatter) -> None:
-    assert shatter.max is not None
+async def _limit(splitter: _Splitter) -> None:
+    assert splitter.max is not None
     for text in TEXTS:
-        longest = max((len(piece) for piece in shatter.make().shatter(text) or (text,)), default=0)
-        if longest > shatter.max:
-            raise NotKept(f"pieces of at most {shatter.max} characters", f"one of {longest}")
+        longest = max((len(piece) for piece in splitter.make().pieces(text) or (text,)), default=0)
+        if longest > splitter.max:
+            raise NotKept(f"pieces of at most {splitter.max} characters", f"one of {longest}")
 
 
 WINDOW_GUARANTEES: Final[Sequence[Guarantee[MakeWindowPolicy]]] = (
@@ -151,7 +151,7 @@ WINDOW_GUARANTEES: Final[Sequence[Guarantee[MakeWindowPolicy]]] = (
     Guarantee("the answer depends on the window alone, not on what was asked before", _without_memory),
     Guarantee("windowing by it loses and adds no text, and emits nothing empty", _lossless),
 )
-SHATTER_GUARANTEES: Final[Sequence[Guarantee[_Shatter]]] = (
+SPLIT_GUARANTEES: Final[Sequence[Guarantee[_Splitter]]] = (
     Guarantee("pieces are texts, and none of them is empty", _pieces),
     Guarantee("the pieces join to the text, or there are none", _joined),
     Guarantee("the pieces depend on the text alone, not on what was cut before", _repeatable),

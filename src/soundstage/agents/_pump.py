@@ -15,7 +15,7 @@ from contextlib import aclosing
 from typing import Any
 
 from soundstage.agents._followers import Followers
-from soundstage.agents._manifest import Route, type_name
+from soundstage.agents._manifest import EntryRoute, type_name
 from soundstage.errors import ScriptError
 from soundstage.journal import Event, Record
 from soundstage.lifecycle import TaskDaemon
@@ -66,7 +66,7 @@ class Pump(TaskDaemon):
             raise
 
 
-def route_pump(route: Route, followers: Followers) -> Pump:
+def route_pump(route: EntryRoute, followers: Followers) -> Pump:
     """The daemon of one route of a covenant."""
     journal = followers.journal
 
@@ -79,7 +79,7 @@ def route_pump(route: Route, followers: Followers) -> Pump:
     return Pump(route.name, followers, (route.source,), handle, done=answered(followers, route.name))
 
 
-def _check_made(route: Route, made: Any) -> None:
+def _check_made(route: EntryRoute, made: Any) -> None:
     if type(made) is not route.target:
         raise ScriptError(
             f"the function of {route.name} returned something else",

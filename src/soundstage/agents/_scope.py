@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from soundstage.agents._followers import Followers
 from soundstage.agents._journals import Journals
-from soundstage.agents._manifest import Manifest
+from soundstage.agents._manifest import BranchManifest
 from soundstage.agents._transcript import TranscriptBuilder
 from soundstage.clock import Clock
 from soundstage.errors import InvalidStateError
@@ -16,8 +16,8 @@ from soundstage.lifecycle import Daemon, TaskDaemon
 from soundstage.models import Model
 
 
-class AppSide(Protocol):
-    """What an app must be given to run; the context that a host gives to apps is one.
+class JournalContext(Protocol):
+    """The context that an app needs to run; hosts give one to their apps.
 
     The branches look for `model`, `console` and `discord` on it, and say so when one is missing.
     """
@@ -33,14 +33,14 @@ class AppSide(Protocol):
         ...
 
 
-class Surroundings(NamedTuple):
-    """What an app gets when no host is there: its side of the real world.
+class StandaloneContext(NamedTuple):
+    """The context of an app that runs without a host: its side of the real world.
 
     Example:
         ::
 
             clock = SystemClock()
-            around = Surroundings(Journal(clock=clock), clock, model=LiveModel(...), console=SystemConsole())
+            around = StandaloneContext(Journal(clock=clock), clock, model=LiveModel(...), console=SystemConsole())
             asyncio.run(app(around))
     """
 
@@ -52,7 +52,7 @@ class Surroundings(NamedTuple):
 
 
 class AppScope:
-    """What the parts of an app share while it runs. Makers of daemons get it.
+    """The state that the parts of an app share while it runs. Makers of daemons get it.
 
     Attributes:
         journal: the journal of the run.
@@ -64,7 +64,7 @@ class AppScope:
     """
 
     def __init__(
-        self, context: AppSide, families: Sequence[type[Event]], transcript: TranscriptBuilder
+        self, context: JournalContext, families: Sequence[type[Event]], transcript: TranscriptBuilder
     ) -> None:
         self.context = context
         self.journal = context.journal
@@ -76,17 +76,17 @@ class AppScope:
         self._when_windowed: list[Callable[[int], Any]] = []
 
     def part(self, name: str, branch: str) -> Any:
-        """Something that the surroundings have: `model`, `console`, `discord`.
+        """A part of the context: `model`, `console`, `discord`.
 
         Raises:
-            InvalidStateError: if they have none.
+            InvalidStateError: if it has none.
         """
         found = getattr(self.context, name, None)
         if found is None:
             raise InvalidStateError(
                 f"the branch {branch!r} needs a {name}, and there is none",
                 seen=f"{type(self.context).__name__} without {name}",
-                hint=f"run the app on a host that has one, or on Surroundings(..., {name}=...)",
+                hint=f"run the app on a host that has one, or on StandaloneContext(..., {name}=...)",
             )
         return found
 
@@ -122,10 +122,10 @@ class Branch(Protocol):
         ...
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> BranchManifest:
         """Which entries it writes and reads."""
         ...
 
     def daemons(self, scope: AppScope) -> BranchDaemons:
-        """What runs, made anew for each run of the app."""
+        """Make its daemons, anew for each run of the app."""
         ...

@@ -10,15 +10,15 @@ from soundstage.journal import Record
 from soundstage.messages import Message, assistant, system, user
 
 
-class Turn(NamedTuple):
+class TranscriptTurn(NamedTuple):
     """Something that was said before: by the user side, or by the assistant."""
 
     role: Literal["user", "assistant"]
     text: str
 
 
-class Conversation(NamedTuple):
-    """What a transcript is made of.
+class TranscriptInput(NamedTuple):
+    """The parts of a transcript.
 
     Args:
         system: the instructions of the agent; may be empty.
@@ -27,18 +27,18 @@ class Conversation(NamedTuple):
     """
 
     system: str
-    history: tuple[Turn, ...]
+    history: tuple[TranscriptTurn, ...]
     prompt: AgentPrompt
 
 
-TranscriptBuilder = Callable[[Conversation], Sequence[Message]]
+TranscriptBuilder = Callable[[TranscriptInput], Sequence[Message]]
 
 
-def build_transcript(conversation: Conversation) -> tuple[Message, ...]:
+def build_transcript(conversation: TranscriptInput) -> tuple[Message, ...]:
     """The usual transcript: instructions, turns, the newest prompt.
 
     Example:
-        >>> conversation = Conversation("Be brief.", (Turn("user", "hi"),), AgentPrompt(text="and?"))
+        >>> conversation = TranscriptInput("Be brief.", (TranscriptTurn("user", "hi"),), AgentPrompt(text="and?"))
         >>> [message.role for message in build_transcript(conversation)]
         ['system', 'user', 'user']
     """
@@ -49,7 +49,7 @@ def build_transcript(conversation: Conversation) -> tuple[Message, ...]:
     return (*head, *turns, user(conversation.prompt.text))
 
 
-def read_turns(records: Sequence[Record], prompt: int, clip: int | None) -> tuple[Turn, ...]:
+def read_turns(records: Sequence[Record], prompt: int, clip: int | None) -> tuple[TranscriptTurn, ...]:
     """The turns before the prompt at position `prompt`.
 
     A response stands behind the prompt that it answers, even if other prompts came in between, and the outputs
@@ -71,7 +71,8 @@ def read_turns(records: Sequence[Record], prompt: int, clip: int | None) -> tupl
                 place = _Place(asked or record.position, is_response=True, sender=record.event.sender)
                 said.setdefault(place, []).append(record.event.text)
     turns = [
-        Turn("assistant" if place.is_response else "user", "".join(said[place])) for place in sorted(said)
+        TranscriptTurn("assistant" if place.is_response else "user", "".join(said[place]))
+        for place in sorted(said)
     ]
     return tuple(turns if clip is None else turns[len(turns) - min(clip, len(turns)) :])
 

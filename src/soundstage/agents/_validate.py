@@ -9,19 +9,19 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from soundstage.agents._errors import CovenantProblem
-from soundstage.agents._manifest import Manifest, Route, type_name
+from soundstage.agents._manifest import BranchManifest, EntryRoute, type_name
 from soundstage.journal import Event
 
 
-class Declared(NamedTuple):
-    """What a covenant says."""
+class CovenantDeclaration(NamedTuple):
+    """Everything that a covenant declares."""
 
-    manifests: tuple[Manifest, ...]
-    routes: tuple[Route, ...]
+    manifests: tuple[BranchManifest, ...]
+    routes: tuple[EntryRoute, ...]
     terminals: tuple[type[Event], ...]
 
     @property
-    def listed(self) -> list[tuple[Manifest, Any]]:
+    def listed(self) -> list[tuple[BranchManifest, Any]]:
         """Every type that a manifest names, each once for a manifest."""
         return [(manifest, kind) for manifest in self.manifests for kind in dict.fromkeys(manifest.listed)]
 
@@ -35,7 +35,7 @@ class Declared(NamedTuple):
         return list(dict.fromkeys(kind for manifest in self.manifests for kind in manifest.produces))
 
 
-def find_problems(declared: Declared) -> tuple[CovenantProblem, ...]:
+def find_problems(declared: CovenantDeclaration) -> tuple[CovenantProblem, ...]:
     """All that is wrong, in the order of the rules."""
     return tuple(
         CovenantProblem(rule, subject, message)
@@ -47,25 +47,25 @@ def find_problems(declared: Declared) -> tuple[CovenantProblem, ...]:
 Found = Iterator[tuple[str, str]]
 
 
-def _empty(declared: Declared) -> Found:
+def _empty(declared: CovenantDeclaration) -> Found:
     if not declared.manifests:
         yield "covenant", "no branch is connected: call connect(manifest) for each before routes(...)"
 
 
-def _same_branch(declared: Declared) -> Found:
+def _same_branch(declared: CovenantDeclaration) -> Found:
     names = [manifest.branch for manifest in declared.manifests]
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
             yield name, f"the branch {name!r} is connected {names.count(name)} times: give each its own name"
 
 
-def _not_an_entry(declared: Declared) -> Found:
+def _not_an_entry(declared: CovenantDeclaration) -> Found:
     for manifest, kind in declared.listed:
         if not _is_entry(kind):
             yield type_name(kind), f"{manifest.branch!r} lists {type_name(kind)}, which is no class of events"
 
 
-def _wrong_family(declared: Declared) -> Found:
+def _wrong_family(declared: CovenantDeclaration) -> Found:
     for manifest, kind in declared.listed:
         if _is_entry(kind) and not issubclass(kind, manifest.entries):
             yield (
@@ -74,7 +74,7 @@ def _wrong_family(declared: Declared) -> Found:
             )
 
 
-def _two_families(declared: Declared) -> Found:
+def _two_families(declared: CovenantDeclaration) -> Found:
     homes: dict[Any, dict[Any, str]] = {}
     for manifest, kind in declared.listed:
         homes.setdefault(kind, {}).setdefault(manifest.entries, manifest.branch)
@@ -84,7 +84,7 @@ def _two_families(declared: Declared) -> Found:
             yield type_name(kind), f"{type_name(kind)} is listed as an entry of {where}: it has one family"
 
 
-def _unknown(declared: Declared) -> Found:
+def _unknown(declared: CovenantDeclaration) -> Found:
     ends = (
         (route, end, kind)
         for route in declared.routes
@@ -98,7 +98,7 @@ def _unknown(declared: Declared) -> Found:
             )
 
 
-def _no_function(declared: Declared) -> Found:
+def _no_function(declared: CovenantDeclaration) -> Found:
     for route in declared.routes:
         function: Any = route.transform
         if not callable(function):
@@ -108,7 +108,7 @@ def _no_function(declared: Declared) -> Found:
             )
 
 
-def _several_routes(declared: Declared) -> Found:
+def _several_routes(declared: CovenantDeclaration) -> Found:
     targets: dict[Any, list[str]] = {}
     for route in declared.routes:
         targets.setdefault(route.source, []).append(type_name(route.target))
@@ -120,7 +120,7 @@ def _several_routes(declared: Declared) -> Found:
             )
 
 
-def _unrouted(declared: Declared) -> Found:
+def _unrouted(declared: CovenantDeclaration) -> Found:
     routed = {route.source for route in declared.routes}
     for kind in declared.produced:
         if kind not in routed and kind not in declared.terminals:
@@ -128,13 +128,13 @@ def _unrouted(declared: Declared) -> Found:
             yield name, f"{name} is produced and goes nowhere: add route({name}, ...) or terminal({name})"
 
 
-def _routed_and_terminal(declared: Declared) -> Found:
+def _routed_and_terminal(declared: CovenantDeclaration) -> Found:
     for kind in dict.fromkeys(route.source for route in declared.routes):
         if kind in declared.terminals:
             yield type_name(kind), f"{type_name(kind)} has a route and is terminal too: keep one of them"
 
 
-def _unfed(declared: Declared) -> Found:
+def _unfed(declared: CovenantDeclaration) -> Found:
     targets = {route.target for route in declared.routes}
     for manifest in declared.manifests:
         for kind in dict.fromkeys(manifest.consumes):
@@ -147,7 +147,7 @@ def _unfed(declared: Declared) -> Found:
                 )
 
 
-def _circle(declared: Declared) -> Found:
+def _circle(declared: CovenantDeclaration) -> Found:
     """Entries that turn into each other for ever would fill the journal and never let time move on."""
     steps: dict[Any, list[Any]] = {}
     for route in declared.routes:
@@ -183,7 +183,7 @@ def _is_entry(kind: Any) -> bool:
 
 
 # the name of a rule -> what finds where it is broken
-RULES: Final[dict[str, Callable[[Declared], Found]]] = {
+RULES: Final[dict[str, Callable[[CovenantDeclaration], Found]]] = {
     "empty": _empty,
     "same branch": _same_branch,
     "not an entry": _not_an_entry,

@@ -33,15 +33,15 @@ from soundstage.agents._windows import AnyWindow, LengthWindow, MarkerWindow, Pa
 from soundstage.journal import Event, Record
 
 
-class Draft(NamedTuple):
-    """What becomes of a draft: pieces are chunks of a stream, or finals if there is no chunk type."""
+class DraftType(NamedTuple):
+    """A draft type and its final type. Its pieces are chunks of a stream, or finals without a chunk type."""
 
     draft: type[Event]
     final: type[Event]
     chunk: type[Event] | None = None
 
 
-class Family(NamedTuple):
+class EntryFamily(NamedTuple):
     """The streams and drafts of a family of entries.
 
     Args:
@@ -54,16 +54,16 @@ class Family(NamedTuple):
     entries: type[Event]
     windowings: tuple[Windowing, ...] = ()
     completed: type[Event] | None = None
-    drafts: tuple[Draft, ...] = ()
+    drafts: tuple[DraftType, ...] = ()
 
 
-CHAT: Final = Family(
+CHAT: Final = EntryFamily(
     ChatEntry,
     (Windowing(ChatChunk, ChatReply, AnyWindow((ParagraphWindow(), LengthWindow(2000)))),),
     ChatStreamCompleted,
-    (Draft(ChatReplyDraft, ChatReply, ChatChunk), Draft(ChatReceivedDraft, ChatReceived)),
+    (DraftType(ChatReplyDraft, ChatReply, ChatChunk), DraftType(ChatReceivedDraft, ChatReceived)),
 )
-AGENT: Final = Family(
+AGENT: Final = EntryFamily(
     AgentEntry,
     (
         Windowing(AgentThoughtChunk, AgentThought, AnyWindow((MarkerWindow(), LengthWindow(4096)))),
@@ -82,7 +82,7 @@ class WindowingDaemon(Pump):
         name: how messages and the journal call it.
     """
 
-    def __init__(self, family: Family, followers: Followers, *, name: str = "") -> None:
+    def __init__(self, family: EntryFamily, followers: Followers, *, name: str = "") -> None:
         name = name or f"windows of {family.entries.__name__}"
         kinds = [windowing.chunk for windowing in family.windowings]
         ends = [family.completed] if family.completed is not None else []

@@ -17,7 +17,7 @@ from soundstage.agents._marker import MARKER
 
 
 class Window(NamedTuple):
-    """What a policy sees.
+    """The newest chunks of a buffer, on which a policy decides.
 
     Args:
         texts: of the newest chunks, the newest last; at least one.
@@ -105,7 +105,7 @@ class LengthWindow(_Policy, frozen=True):
     """The whole buffer has reached `max` characters, however small the chunks are.
 
     An output is longer than `max` by what the last chunk had too much. Where a hard limit matters, add a
-    `LengthShatter` for the outputs.
+    `LengthSplitter` for the outputs.
 
     Raises:
         SettingError: if `max` is less than 1.
@@ -133,7 +133,7 @@ class MarkerWindow(_Policy, frozen=True):
 
 
 class FunctionWindow(_Policy, frozen=True):
-    """What a function of the window answers.
+    """Emits when a function of the window says so.
 
     Args:
         function: takes a `Window`, answers yes or no at once, keeps no state.

@@ -1,4 +1,4 @@
-"""What is there when a virtual Discord starts: a guild with its roles, channels and members. Pure."""
+"""The first state of a virtual Discord: a guild with its roles, channels and members. Pure."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def button(components: Sequence[Component], what: str) -> Component | None:
 
 
 def button_names(component: Component) -> tuple[str, ...]:
-    """What a user or a test may call a button."""
+    """The names by which a user or a test may call a button."""
     emoji = (component.get("emoji") or {}).get("name")
     return tuple(str(name) for name in (component.get("label"), component.get("custom_id"), emoji) if name)
 
@@ -133,7 +133,7 @@ def filled(components: Sequence[Component], values: dict[str, str]) -> list[Comp
 
 
 def names_of(row: Component) -> list[str]:
-    """What the fields of a row are called: `custom_id`, and the label in or around it."""
+    """The names of the fields of a row: `custom_id`, and the label in or around it."""
     fields = [item for item in walk([row]) if item.get("type") == TEXT_INPUT]
     return [
         str(name)

@@ -1,4 +1,4 @@
-"""What a test does to a Discord that no user can: limits, permissions, broken connections."""
+"""Let a test do to a Discord the things that no user can: limits, permissions, broken connections."""
 
 from __future__ import annotations
 

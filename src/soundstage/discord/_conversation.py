@@ -14,7 +14,7 @@ PARTS: Final = 3
 
 
 class Talks(Protocol):
-    """What a conversation needs of a Discord; `Discord` and `VirtualDiscordGateway` both have it."""
+    """The part of a Discord that a conversation needs; `Discord` and `VirtualDiscordGateway` both have it."""
 
     def user(self, name: str) -> Any:
         """Somebody who writes."""

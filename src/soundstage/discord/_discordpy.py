@@ -194,7 +194,7 @@ class DiscordPyGateway:
 
     @property
     def inbound_messages(self) -> AsyncIterator[DiscordInboundMessage]:
-        """What users write, in order, until the connection ends.
+        """The messages of users, in order, until the connection ends.
 
         Raises:
             EnvironmentProblem: while it is iterated, if the connection is lost for good.

@@ -1,4 +1,4 @@
-"""What a bot wants to post: the body of a request, checked as Discord checks it. Pure.
+"""Check the body of a message that a bot posts, as Discord checks it. Pure.
 
 Source: https://discord.com/developers/docs/resources/message#create-message-jsonform-params
 """

@@ -1,4 +1,4 @@
-"""What happens on a Discord besides messages, as events of the journal.
+"""The events of a Discord in the journal, besides messages.
 
 Messages are `MessageReceived` (a user wrote) and `MessageSent` (the bot wrote), as in every other world. The
 classes here say the rest. Channels are written `#general`, threads `#general/plan`, conversations of two `@ann`.

@@ -41,7 +41,7 @@ Kind = Literal["command", "button", "select", "form", "completion"]
 
 
 class Use(NamedTuple):
-    """What a user does.
+    """An interaction that a user starts.
 
     Attributes:
         type: Discord's number of it.

@@ -1,4 +1,4 @@
-"""What happens to messages: posted, edited, deleted, pinned. Each does all three steps of `_platform`."""
+"""Post, edit, delete and pin messages. Each does all three steps of `_platform`."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def bit(name: str) -> int:
 
 
 def permissions(member: Member, roles: Iterable[Role], channel: Channel | None, owner_id: int) -> int:
-    """What a member may do, in a channel or in the guild as a whole.
+    """The permissions of a member, in a channel or in the guild as a whole.
 
     Args:
         member: who.

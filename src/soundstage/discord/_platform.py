@@ -29,7 +29,7 @@ CHANNEL_EVENTS: Final = {"created": "CREATE", "changed": "UPDATE", "deleted": "D
 
 
 class Settings:
-    """What stays the same while a Discord runs.
+    """Settings of a Discord, fixed while it runs.
 
     Attributes:
         url: of the server, once it listens.

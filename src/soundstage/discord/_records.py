@@ -1,4 +1,4 @@
-"""What a Discord holds: frozen records. Ids are numbers here and texts on the wire."""
+"""Frozen records of the state of a Discord. Ids are numbers here and texts on the wire."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Member(_Frozen, frozen=True, kw_only=True):
 
 
 class Overwrite(_Frozen, frozen=True, kw_only=True):
-    """What a role (kind 0) or a member (kind 1) may or may not do in one channel."""
+    """Permissions that one channel allows or denies to a role (kind 0) or a member (kind 1)."""
 
     id: int
     kind: int

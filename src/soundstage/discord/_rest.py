@@ -55,7 +55,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    """What paths of a template look like. A variable part that is an id does not match `@me`."""
+    """A pattern for the paths of a template. A variable part that is an id does not match `@me`."""
     parts = _PART.sub(lambda found: rf"(?P<{found[1]}>[^/@][^/]*)", template.replace(".", r"\."))
     return re.compile(parts)
 
@@ -76,7 +76,7 @@ _PATTERNS: Final = sorted(
 
 
 class Answer(NamedTuple):
-    """What goes back."""
+    """The answer to a request."""
 
     status: int
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""What users and the test see of a virtual Discord, and how they wait for the bot.
+"""The test side of a virtual Discord: users and the test see it, and wait for the bot.
 
 `settle` keeps the acts of users from overtaking the bot. When a bot has posted a message with a button, the
 journal knows it before the bot does: the answer to its request is still on the way, and after it the bot has to

@@ -66,7 +66,7 @@ def check_channel_id(channel_id: int) -> None:
 
 @runtime_checkable
 class DiscordGateway(Protocol):
-    """What an app needs of Discord."""
+    """The interface to Discord for an app: connect, read messages, send messages."""
 
     async def connect(self) -> None:
         """Connect; return when messages can be sent and come in.
@@ -82,7 +82,7 @@ class DiscordGateway(Protocol):
 
     @property
     def inbound_messages(self) -> AsyncIterator[DiscordInboundMessage]:
-        """What users write, in order, until the connection ends. For one reader."""
+        """The messages of users, in order, until the connection ends. For one reader."""
         ...
 
     async def send_message(self, channel_id: int, content: str) -> None:

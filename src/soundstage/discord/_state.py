@@ -78,7 +78,7 @@ class State:
         return self.channels[channel_id]
 
     def label(self, channel: Channel) -> str:
-        """What messages and the journal call a channel: `#general`, `#general/plan`, `@ann`."""
+        """The name of a channel in messages and in the journal: `#general`, `#general/plan`, `@ann`."""
         if channel.type is ChannelType.DM:
             other = next((user for user in channel.recipients if user != self.bot.id), self.bot.id)
             return f"@{self.users[other].name}"
@@ -146,7 +146,7 @@ class State:
     # permissions
 
     def permissions(self, user_id: int, channel: Channel | None = None) -> int:
-        """What a member may do in a channel, or in the guild."""
+        """The permissions of a member in a channel, or in the guild."""
         if channel is not None and perms.all_in_private(channel):
             return perms.USUAL
         member = self.member(user_id)

@@ -31,7 +31,7 @@ HELD_UP: Final = 0.02  # seconds that a timer is late when the loop was
 
 
 class Line:
-    """What is to be sent on one connection, and whether the bot is still alive.
+    """The messages to send on one connection, and whether the bot is still alive.
 
     Args:
         pack: makes a message of a payload: text, or compressed bytes.

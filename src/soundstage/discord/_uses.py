@@ -1,4 +1,4 @@
-"""What a user does that the bot has to answer, as Discord sends it: commands, buttons, menus, forms."""
+"""The interactions of users that a bot has to answer, as Discord sends them: commands, buttons, menus, forms."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FIRST_ID: Final = 1001  # of that channel; others that are only known by name ge
 
 
 class SentMessage(NamedTuple):
-    """What the app has written, and where."""
+    """A message of the app, and the channel that it went to."""
 
     channel_id: int
     content: str
@@ -164,7 +164,11 @@ class VirtualDiscordGateway(DiscordWaits[SentMessage, str | int | VirtualChannel
 
     @property
     def inbound_messages(self) -> AsyncIterator[DiscordInboundMessage]:
+<<<<<<< HEAD
         """What users write, in order, until `end_input`."""
+=======
+        """The messages of users, in order, until `complete_inbound`."""
+>>>>>>> 3a0af63 (Give each class of the agents a name of its own that says what it is, and begin the docstrings of five wings with the thing itself)
         return self._messages()
 
     async def _messages(self) -> AsyncIterator[DiscordInboundMessage]:
@@ -196,7 +200,7 @@ class VirtualDiscordGateway(DiscordWaits[SentMessage, str | int | VirtualChannel
                 "Discord did not take it",
                 expected=f"at most {LONGEST} characters",
                 seen=f"{len(content)} characters: {preview(content)}",
-                hint="cut it: with_shatter(ChatReplyDraft, LengthShatter(2000)), in an app of branches",
+                hint="cut it: with_splitter(ChatReplyDraft, LengthSplitter(2000)), in an app of branches",
             )
         if content.strip():
             event = MessageSent(text=content, channel=str(channel_id))

@@ -1,4 +1,4 @@
-"""What a tool answers with, and what that is on the wire. Pure."""
+"""The answer of a tool, and its form on the wire. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RejectSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What becomes of a call of a tool.
+    """The answer to a call of a tool.
 
     Args:
         text: the text of the result.

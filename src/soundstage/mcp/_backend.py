@@ -1,4 +1,4 @@
-"""What answers behind a server: a script, a tape, or a real server. One seam."""
+"""The interface behind a server: a script, a tape, or a real server answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from soundstage.mcp._answer import Json, Mishap
 
 
 class Served(NamedTuple):
-    """What becomes of a request, unless it is an `RpcError`.
+    """The result of a request, unless it is an `RpcError`.
 
     Args:
         result: the result as the protocol has it.
@@ -25,7 +25,7 @@ class Served(NamedTuple):
 
 
 class Backend(Protocol):
-    """What answers the requests of clients."""
+    """Answers the requests of clients."""
 
     async def initialize(self, params: Json) -> Json:
         """The result of the handshake, without the version, which the session agrees on."""

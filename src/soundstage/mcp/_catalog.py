@@ -1,4 +1,4 @@
-"""What a server offers: tools, resources, prompts. Plain records, and what they are on the wire. Pure."""
+"""The tools, resources and prompts of a server: plain records, and their form on the wire. Pure."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class McpResource(NamedTuple):
         return _SLOT.search(self.uri) is not None
 
     def values(self, uri: str) -> dict[str, str] | None:
-        """What the names of the address stand for in `uri`; nothing if it is another resource's."""
+        """The values in `uri` for the names of the address; nothing if it is another resource's."""
         pieces = _SLOT.split(self.uri)
         pattern = "".join(
             re.escape(piece) if place % 2 == 0 else f"(?P<{piece}>[^/]+)"

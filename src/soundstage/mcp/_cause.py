@@ -1,4 +1,4 @@
-"""What led to a call: the model's reply, or the agent's own step, that asked for this tool.
+"""Find the cause of a call: the model's reply, or the agent's own step, that asked for this tool.
 
 Clients may say which call of the model it is: Claude Code puts its id into `_meta`. Where they do not, the newest
 call with this name and these arguments counts that no other call has been linked with.
@@ -31,7 +31,7 @@ class Causes:
         self._taken: set[tuple[int, str]] = set()
 
     def of(self, tool: str, arguments: Json, meta: Json) -> Asked | None:
-        """What led to a call.
+        """The position of the record that led to a call.
 
         Args:
             tool: its name on the server.

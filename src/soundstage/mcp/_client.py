@@ -58,7 +58,7 @@ class Upstream(Protocol):
 
 
 def ignore(_method: str, _params: Json) -> None:
-    """What is told to nobody."""
+    """Ignore a notification."""
 
 
 class McpClient:

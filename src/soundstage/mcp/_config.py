@@ -19,7 +19,7 @@ _ODD: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class Configured(Protocol):
-    """Whatever has a name and an address: every server of this package."""
+    """Anything with a name and an address: every server of this package."""
 
     name: str
 

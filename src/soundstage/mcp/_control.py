@@ -1,4 +1,4 @@
-"""What a test can let go wrong, on every server of this package."""
+"""The faults that a test can ask for, on every server of this package."""
 
 from __future__ import annotations
 

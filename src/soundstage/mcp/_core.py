@@ -1,4 +1,4 @@
-"""What the connections of one server share: backend, faults, stubs, and the way into the journal."""
+"""The state that the connections of one server share: backend, faults, stubs, and the way into the journal."""
 
 from __future__ import annotations
 

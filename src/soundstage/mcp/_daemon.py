@@ -35,7 +35,7 @@ FAREWELL: Final = 1.0  # seconds for clients to read what was sent
 
 
 class McpDaemon(McpTestSide, McpFaults, HttpServer):
-    """What every server of this package is. See `McpServer`, `RecordingMcpServer`, `ReplayMcpServer`."""
+    """The base of every server of this package. See `McpServer`, `RecordingMcpServer`, `ReplayMcpServer`."""
 
     def __init__(
         self, journal: Journal, backend: Backend, *, name: str, ids: IdSource | None, port: int

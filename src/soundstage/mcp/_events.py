@@ -1,4 +1,4 @@
-"""What happens between MCP clients and a server of the world, as facts of the journal.
+"""The events between MCP clients and a server of the world.
 
 A call of a tool is an `McpToolCalled` and an `McpToolReturned`, never a `ToolCalled`: that one is for agents that
 run their tools themselves. So a call that shows in the model's traffic too (Claude Code asks for

@@ -36,12 +36,12 @@ class Fault(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it does, in words."""
+        """The effect, in words."""
         return f"{self.action} at {self.at}"
 
     @property
     def detail(self) -> dict[str, Any]:
-        """What the journal says besides."""
+        """The details that the journal says besides."""
         facts = {"times": self.times, "tool": self.tool, "seconds": self.seconds}
         facts |= {"text": self.text, "code": self.code}
         return {name: value for name, value in facts.items() if value}

@@ -40,7 +40,7 @@ def function_tool(function: Callable[..., Any], *, name: str = "", description: 
 async def called(
     function: Callable[..., Any], given: Mapping[str, Any], *, spread: bool = False
 ) -> ToolAnswer:
-    """What a function answers with. What it raises is the text of a failed call.
+    """Call a function; return its answer. An error that it raises is the text of a failed call.
 
     Args:
         function: it may be asynchronous.

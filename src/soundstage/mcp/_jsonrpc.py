@@ -69,7 +69,7 @@ class Answer(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """What is no message of the protocol; `id` is that of the request, as far as it can be known."""
+    """Raised for text that is no message of the protocol; `id` is that of the request, as far as it can be known."""
 
     code: int
     reason: str
@@ -99,7 +99,7 @@ def parse(data: bytes) -> Message:
 
 
 def _wrong(found: Any) -> str:
-    """What keeps `found` from being a message; empty if nothing does."""
+    """The reason why `found` is no message; empty if it is one."""
     if isinstance(found, list):
         return "batches are not part of this protocol"
     if not isinstance(found, dict) or found.get("jsonrpc") != "2.0":

@@ -150,7 +150,7 @@ class McpProcess(Program):
 
     @property
     def started(self) -> McpStarted:
-        """What was started.
+        """The command, and the server that it started.
 
         Raises:
             InvalidStateError: before the start.

@@ -1,4 +1,4 @@
-"""What MCP says about versions and methods, as tables. Pure.
+"""Versions and methods of MCP, as tables. Pure.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25
 """

@@ -79,7 +79,7 @@ class _ReplayBackend:
         return unplayed
 
     def _near(self, method: str, asked: Json) -> McpTapeLine | None:
-        """What comes nearest to a request that is not on the tape, which goes on record."""
+        """The recorded request nearest to one that is not on the tape, which is journaled."""
         tool = asked.get("name")
         same = [line for line in self.exchanges if line.method == method and line.params.get("name") == tool]
         unplayed = [line for line in same if line.number not in self.played]

@@ -1,4 +1,4 @@
-"""What a scripted server offers and answers, written in Python or read from a file."""
+"""Scripts of servers: their offers and answers, written in Python or read from a file."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ async def made(answer: Given, arguments: Json) -> ToolAnswer:
 
 
 def served(answer: ToolAnswer, served_by: str) -> Served:
-    """What becomes of a call with this answer.
+    """Serve a call with this answer.
 
     Raises:
         RpcError: if that is the answer.

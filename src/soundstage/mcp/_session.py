@@ -46,7 +46,7 @@ _UPDATED: Final = "notifications/resources/updated"
 
 
 class Delivery(NamedTuple):
-    """What is sent for a request: messages, and whether the connection is cut in the middle of the last one."""
+    """The reply to a request: messages, and whether the connection is cut in the middle of the last one."""
 
     messages: tuple[bytes, ...] = ()
     cut: bool = False
@@ -83,7 +83,7 @@ class McpSession:
     # from the client
 
     async def request(self, request: Request) -> Delivery:
-        """What is to be sent for a request; nothing if it was cancelled."""
+        """Answer a request; nothing is sent if it was cancelled."""
         if request.id in self._at_work:
             error = RpcError(INVALID_REQUEST, f"there is another request with the id {request.id!r}")
             return Delivery((error_bytes(request.id, error.as_json()),))
@@ -204,7 +204,7 @@ class McpSession:
         return {"protocolVersion": self._protocol, **found}
 
     async def _suffer(self, fault: Fault) -> None:
-        """What a fault does before there is an answer."""
+        """Apply a fault that acts before there is an answer."""
         if fault.seconds:
             await self._core.journal.clock.sleep(fault.seconds)
         if fault.action == "reject":
@@ -305,6 +305,6 @@ def _returned(tool: str, served: Served) -> McpToolReturned:
 
 
 def _names(entries: Any) -> tuple[str, ...]:
-    """What a list names."""
+    """The names in a list."""
     found = entries if isinstance(entries, list) else []
     return tuple(str(next((item[key] for key in _NAMES if key in item), "")) for item in found)

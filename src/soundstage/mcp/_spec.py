@@ -13,7 +13,7 @@ Times = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class _Spec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What the records of a file have in common."""
+    """The base of the records of a file."""
 
 
 class RuleSpec(_Spec, frozen=True, kw_only=True):

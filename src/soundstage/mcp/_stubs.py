@@ -105,5 +105,5 @@ class McpStubs(Daemon):
         return mcp_json(*self._servers.values(), transport=transport)
 
     def environment(self) -> dict[str, str]:
-        """What keeps Claude Code from starting the plugins' own servers, whose names the stubs take."""
+        """The variables that keep Claude Code from starting the plugins' own servers; the stubs take their names."""
         return {"CLAUDE_CODE_SKIP_PLUGIN_MCP_SERVERS": "1"}

@@ -36,7 +36,7 @@ class McpTapeLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class McpTape(TapeFile[McpTapeLine]):
-    """What a server was asked and answered, in memory or in a file.
+    """The requests and answers of a server, in memory or in a file.
 
     Args:
         records: what is on it.
@@ -53,7 +53,7 @@ class McpTape(TapeFile[McpTapeLine]):
 
     @property
     def lines(self) -> tuple[McpTapeLine, ...]:
-        """What is on it."""
+        """The lines of the tape."""
         return tuple(self._records)
 
     def add(self, **fields: Any) -> McpTapeLine:

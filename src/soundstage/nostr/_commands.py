@@ -1,4 +1,4 @@
-"""What clients send, read: text of a WebSocket message in, a command out. Pure.
+"""Read the messages of clients: text of a WebSocket message in, a command out. Pure.
 
 A message that is none comes out as `Unreadable`, which says how NIP-01 answers it: an `EVENT` that names its id
 with `OK`, a `REQ` or `COUNT` that names a subscription with `CLOSED`, everything else with `NOTICE`.

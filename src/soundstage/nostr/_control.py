@@ -1,4 +1,4 @@
-"""What a test does to a relay that no client can: refusals, losses, delays, broken connections.
+"""Let a test do to a relay the things that no client can: refusals, losses, delays, broken connections.
 
 Faults strike clients of the relay and never the users of the test. Each is on record when it is asked for and when
 it strikes. Faults for one occasion strike in the order in which they were asked for.

@@ -30,7 +30,7 @@ ANSWERS: Final = {
 
 
 class Settings(NamedTuple):
-    """What stays the same while a relay runs.
+    """Settings of a relay, fixed while it runs.
 
     Args:
         auth_to_publish: whether clients have to authenticate before they publish.
@@ -46,7 +46,7 @@ class Settings(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What became of a published event: the answer, and the position of its fact."""
+    """The outcome of a published event: the answer, and the position of its record."""
 
     ok: bool
     text: str
@@ -54,7 +54,7 @@ class Verdict(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """What a connection wants to be told of."""
+    """The filters of a connection: it is sent the events that match them."""
 
     filters: tuple[Filter, ...]
     written: tuple[dict[str, Any], ...]

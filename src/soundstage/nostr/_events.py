@@ -1,4 +1,4 @@
-"""What happens on a Nostr relay, as facts of the journal.
+"""The events of a Nostr relay in the journal.
 
 A connection has a number, from 1; what users of the test publish has none and comes from connection 0. The
 signature of an event is left out: it differs from run to run, and everything else does not.

@@ -30,12 +30,12 @@ class Fault(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it does, in words."""
+        """The effect, in words."""
         return f"{self.action} {self.at}"
 
     @property
     def detail(self) -> dict[str, Any]:
-        """What the journal says besides."""
+        """The details that the journal says besides."""
         facts: dict[str, Any] = {"times": self.times, "kinds": self.kinds and sorted(self.kinds)}
         facts |= {"reason": self.reason, "keep": self.keep or None, "until": self.until}
         return {name: value for name, value in facts.items() if value not in (None, "")}

@@ -121,7 +121,7 @@ def passes_any(event: NostrEvent, filters: Iterable[Filter]) -> bool:
 
 
 def newest_first(event: NostrEvent) -> tuple[int, str]:
-    """What to sort by: the newest event first, of two of one second the one with the lower id."""
+    """A key for sorting: the newest event first, of two of one second the one with the lower id."""
     return -event.created_at, event.id
 
 

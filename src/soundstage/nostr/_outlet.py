@@ -1,4 +1,4 @@
-"""What the relay sends on one connection, in order, and late if the test asked for that.
+"""Send the messages of one connection in order, and late if the test asked for that.
 
 A frame is journaled at the moment at which it goes out. So the journal says what the client was sent, and not
 what it would have been sent if its connection had lived on. Nothing here waits: late frames are sent by a timer.

@@ -45,7 +45,7 @@ class NostrEvent(msgspec.Struct, frozen=True):
 
 
 class UnsignedEvent(msgspec.Struct, frozen=True):
-    """What is to be signed; the fields are those of `NostrEvent`."""
+    """An event before it is signed; the fields are those of `NostrEvent`."""
 
     created_at: int
     kind: int
@@ -81,7 +81,7 @@ def is_addressable(kind: int) -> bool:
 
 
 def address(event: NostrEvent) -> tuple[int, str, str] | None:
-    """What an event shares with those that it replaces; `None` if it replaces nothing."""
+    """The key that an event shares with those that it replaces; `None` if it replaces nothing."""
     if is_replaceable(event.kind):
         return event.kind, event.pubkey, ""
     if is_addressable(event.kind):

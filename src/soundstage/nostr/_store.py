@@ -12,7 +12,7 @@ Outcome = Literal["stored", "ephemeral", "duplicate", "outdated"]
 
 
 class Kept(NamedTuple):
-    """What became of an event, and the id of the one that it replaced, if it did."""
+    """The outcome of storing an event, and the id of the one that it replaced, if it did."""
 
     outcome: Outcome
     replaced: str = ""

@@ -21,7 +21,7 @@ GOING_AWAY = 1001
 
 
 class Line:
-    """What is to be sent, in order."""
+    """The messages to send on one connection, in order."""
 
     def __init__(self) -> None:
         self._items: asyncio.Queue[str | Close] = asyncio.Queue()

@@ -15,7 +15,7 @@ from soundstage.agents.teams import (
     EmptyMessageError,
     Phases,
     StateFileError,
-    Turn,
+    TeamTurn,
     UnknownPhaseError,
 )
 from soundstage.clock import IdSource
@@ -84,7 +84,7 @@ def filled(journal=None):
     coordinator.enter(conversation, "execute")
     look = call("look", {"path": "a"}, id="c1")
     messages = (assistant("looking", look), tool("c1", "found", name="look"), assistant("done"))
-    turn = Turn(
+    turn = TeamTurn(
         role="agent", agent="executor", phase="execute", text="done", messages=messages, tool_calls=(look,)
     )
     coordinator.add_turn(conversation, turn)

@@ -1,4 +1,4 @@
-"""What an agent reads: a system prompt out of sections within a budget, and a history that fits its model.
+"""Prompts of agents: a system prompt out of sections within a budget, and a history that fits its model.
 
 >>> from soundstage.agents.runtime import AgentDefinition
 >>> coder = AgentDefinition(slug="code", prompt="You write code.", conventions=True)
@@ -13,11 +13,8 @@ Lines have at most 100 characters.
 """
 
 from soundstage.agents.prompts._budget import (
-    BuiltPrompt,
     PromptBuilder,
-    PromptManifest,
     PromptSection,
-    PromptSize,
     PromptTooLargeError,
     estimate_tokens,
 )
@@ -26,12 +23,9 @@ from soundstage.agents.prompts._system import PromptAssembler
 
 __all__ = [
     "TRIMMED",
-    "BuiltPrompt",
     "PromptAssembler",
     "PromptBuilder",
-    "PromptManifest",
     "PromptSection",
-    "PromptSize",
     "PromptTooLargeError",
     "estimate_tokens",
     "trim_history",

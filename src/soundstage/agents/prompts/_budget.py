@@ -55,7 +55,7 @@ class PromptSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptSize(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one section.
+    """The fate of one section: whole, cut, or left out.
 
     Args:
         label: the section's.
@@ -71,7 +71,7 @@ class PromptSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a prompt and what is not.
+    """A list of the sections of a prompt, in and out of it.
 
     Args:
         sections: in the order in which they were added.

@@ -1,4 +1,4 @@
-"""What a conversation loses when it grows too long for its model. Pure.
+"""Trim a conversation that has grown too long for its model. Pure.
 
 System messages stay, and so do the first two and the last six messages; one message in the place of the others
 says that something is missing. A provider refuses a tool result without its call and a call without its

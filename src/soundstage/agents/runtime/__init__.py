@@ -1,4 +1,4 @@
-"""A small agent runtime: tools with permissions, the agent loop, and what a team is made of.
+"""A small agent runtime: tools with permissions, the agent loop, and the records of tasks and outcomes.
 
 It runs agents against any model, in a test or for real:
 
@@ -24,19 +24,18 @@ from soundstage.agents.runtime._contract import (
     PERMISSIONS,
     AgentDefinition,
     AgentOutcome,
+    AgentRunner,
     AgentTask,
     Permission,
-    RunsAgents,
 )
 from soundstage.agents.runtime._errors import (
     AgentDefinitionError,
-    AgentProblem,
     TaskError,
     ToolError,
     UnknownAgentError,
     UnknownToolError,
 )
-from soundstage.agents.runtime._executor import Executed, ToolExecutor
+from soundstage.agents.runtime._executor import ToolExecution, ToolExecutor
 from soundstage.agents.runtime._hooks import ShellHook, ShellHooks
 from soundstage.agents.runtime._listen import listening
 from soundstage.agents.runtime._loop import AgentLoop, own_prompt, untrimmed
@@ -51,19 +50,18 @@ __all__ = [
     "AgentDefinitionError",
     "AgentLoop",
     "AgentOutcome",
-    "AgentProblem",
     "AgentRegistry",
+    "AgentRunner",
     "AgentTask",
-    "Executed",
     "Permission",
     "PermissionMode",
-    "RunsAgents",
     "ShellHook",
     "ShellHooks",
     "TaskError",
     "Tool",
     "ToolContext",
     "ToolError",
+    "ToolExecution",
     "ToolExecutor",
     "ToolRegistry",
     "UnknownAgentError",

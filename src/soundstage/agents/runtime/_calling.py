@@ -2,7 +2,7 @@
 
 How it works. An `async` function runs as a task of its own; when its time is up it is cancelled, and given up
 if it ignores that. Any other function runs in a thread of its own, which cannot be ended from outside: what it
-holds (a process) is ended by the functions that it has given to `Stops`, and a thread that still does not
+holds (a process) is ended by the functions that it has given to `StopCallbacks`, and a thread that still does not
 return is given up; it does not keep the program alive.
 
 On virtual time the loop stands still while such a thread works, so that two runs do the same things in the
@@ -29,8 +29,8 @@ class OutOfTime(Exception):  # noqa: N818  (it says what happened)
     """Raised when a call has not come to its end in time."""
 
 
-class Stops:
-    """What must be called when a call has to end at once."""
+class StopCallbacks:
+    """Functions to call when a call has to end at once."""
 
     def __init__(self) -> None:
         self._functions: list[Callable[[], None]] = []
@@ -55,8 +55,10 @@ class Stops:
         return bool(functions)
 
 
-async def call_within(function: Callable[[], Any], *, within: float, clock: Clock, stops: Stops) -> Any:
-    """What `function` returns; if that is awaitable, what it comes to.
+async def call_within(
+    function: Callable[[], Any], *, within: float, clock: Clock, stops: StopCallbacks
+) -> Any:
+    """Call `function` within a time limit; return its result, awaited if need be.
 
     Args:
         function: takes nothing.
@@ -116,7 +118,7 @@ async def give_up(task: asyncio.Future[Any]) -> None:
         task.exception()  # nobody else will look at it
 
 
-async def _threaded(function: Callable[[], Any], within: float, clock: Clock, stops: Stops) -> Any:
+async def _threaded(function: Callable[[], Any], within: float, clock: Clock, stops: StopCallbacks) -> Any:
     future = in_thread(function)
     try:
         await _ended(future, within, clock)

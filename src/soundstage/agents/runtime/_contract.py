@@ -1,6 +1,6 @@
-"""What a team is made of: how an agent is defined, what it is asked to do, and what comes of it.
+"""The definition of an agent, the task that it gets, and the outcome.
 
-Whoever decides who goes next (`TurnRouter`, `PlanOrchestrator`) sees only `RunsAgents`: a task in, an outcome out.
+Whoever decides who goes next (`TurnRouter`, `PlanOrchestrator`) sees only `AgentRunner`: a task in, an outcome out.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class AgentTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a task. A failure is data: `success` is False, and `error` says why.
+    """The outcome of a task. A failure is data: `success` is False, and `error` says why.
 
     Args:
         task: the task's id.
@@ -109,7 +109,7 @@ class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
-class RunsAgents(Protocol):
+class AgentRunner(Protocol):
     """Runs one task of one agent: the agent loop, or whatever takes its place."""
 
     async def run(self, task: AgentTask) -> AgentOutcome:

@@ -1,4 +1,4 @@
-"""What can be wrong with tools and agents as they are written. All of it is the author's fault."""
+"""Errors in tools and agents as they are written. All are the author's fault."""
 
 from __future__ import annotations
 

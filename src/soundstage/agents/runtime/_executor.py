@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from soundstage.agents.runtime._calling import OutOfTime, Stops, call_within
+from soundstage.agents.runtime._calling import OutOfTime, StopCallbacks, call_within
 from soundstage.agents.runtime._contract import AgentDefinition, AgentTask
 from soundstage.agents.runtime._errors import ToolError
 from soundstage.agents.runtime._hooks import ShellHooks
@@ -29,9 +29,9 @@ from soundstage.tools import argument_problems
 TIMEOUT: Final = 120.0  # seconds for one call of a tool without a limit of its own
 
 
-class Executed(NamedTuple):
-    """What came of a call: what the model reads, the position of its `ToolCalled`, if it got that far, and whether
-    it ends the task."""
+class ToolExecution(NamedTuple):
+    """The result of a call: the text for the model, the position of its `ToolCalled`, if it got that far, and
+    whether it ends the task."""
 
     result: ToolResult
     position: int | None = None
@@ -88,7 +88,7 @@ class ToolExecutor:
         *,
         within: float,
         cause: int | None = None,
-    ) -> Executed:
+    ) -> ToolExecution:
         """Run one call.
 
         Args:
@@ -102,7 +102,9 @@ class ToolExecutor:
             asyncio.CancelledError: when the task is aborted; the tool has been stopped.
         """
         if call.raw:
-            return Executed(_failed(call, f"the arguments are not a JSON object: {preview(call.raw, 200)}"))
+            return ToolExecution(
+                _failed(call, f"the arguments are not a JSON object: {preview(call.raw, 200)}")
+            )
         called = ToolCalled(
             call_id=call.id,
             name=call.name,
@@ -120,7 +122,7 @@ class ToolExecutor:
             working_on.reset(token)
             returned = ToolReturned(call_id=call.id, text=result.text, is_error=result.is_error)
             self.journal.append(returned, source=agent.slug, cause=position)
-        return Executed(result, position, ends=not result.is_error and self.tools[call.name].ends)
+        return ToolExecution(result, position, ends=not result.is_error and self.tools[call.name].ends)
 
     async def _result(self, step: _Call) -> ToolResult:
         try:
@@ -180,7 +182,7 @@ class ToolExecutor:
     async def _run(self, tool: Tool, arguments: dict[str, Any], step: _Call) -> Any:
         limit = self._timeout if tool.timeout is None else tool.timeout
         within = max(min(limit, step.deadline.left), 0.001)
-        stops = Stops()
+        stops = StopCallbacks()
         if tool.context:
             arguments[tool.context] = self._context(step, within, stops)
         function = functools.partial(tool.call, **arguments)
@@ -189,7 +191,7 @@ class ToolExecutor:
         except OutOfTime:
             raise ToolError(f"{tool.name} did not return within {within:g} s") from None
 
-    def _context(self, step: _Call, within: float, stops: Stops) -> ToolContext:
+    def _context(self, step: _Call, within: float, stops: StopCallbacks) -> ToolContext:
         def changed(path: str, before: str | None, after: str | None) -> None:
             if before != after:
                 event = FileChanged(

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from soundstage.agents.runtime._calling import OutOfTime, Stops, call_within
+from soundstage.agents.runtime._calling import OutOfTime, StopCallbacks, call_within
 from soundstage.clock import Clock
 from soundstage.errors import EnvironmentProblem, ToolDefinitionError
 from soundstage.journal import HookFired, Journal, without_secrets
@@ -134,7 +134,7 @@ class ShellHooks:
 
 async def _finished(execution: Execution, limit: float, clock: Clock) -> tuple[Finished | None, str]:
     """How it ended, or why it could not be run."""
-    stops = Stops()
+    stops = StopCallbacks()
     stops.add(execution.stop)
     try:
         # it watches its own time; the wait around it is for a thread that does not come back

@@ -130,7 +130,7 @@ class AgentLoop:
         self._at_work: list[_Work] = []
 
     async def run(self, task: AgentTask) -> AgentOutcome:
-        """Do the task; see `RunsAgents`.
+        """Do the task; see `AgentRunner`.
 
         Raises:
             UnknownAgentError: if there is no such agent.
@@ -346,7 +346,7 @@ class _Work:
 
 
 def _opening(agent: AgentDefinition, task: AgentTask) -> tuple[Message, ...]:
-    """What the model reads before its first answer: the history, then results of other tasks and the prompt."""
+    """The messages before the first answer: the history, then results of other tasks and the prompt."""
     blocks = [reminder(f"## {name}\n\n{text}") for name, text in task.context.items()]
     said = "\n\n".join([*blocks, *([task.prompt] if task.prompt else [])])
     opening = (*task.history, user(said)) if said else task.history

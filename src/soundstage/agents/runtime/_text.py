@@ -1,4 +1,4 @@
-"""What a model gets to read of a tool's result. Pure."""
+"""The text of a tool's result for the model. Pure."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the OpenAI and Anthrop
 
 
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool may know about the call. A tool asks for it with a keyword-only `ToolContext` parameter.
+    """The context of a call of a tool. A tool asks for it with a keyword-only `ToolContext` parameter.
 
     Args:
         agent: who calls.
@@ -91,7 +91,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def definition(self) -> ToolDefinition:
-        """What the model is told."""
+        """The definition that the model gets."""
         return ToolDefinition(name=self.name, description=self.description, schema=self.schema)
 
 

@@ -81,7 +81,7 @@ def error_handling(*, delay: float = 5.0, loops: int = 5, long: int = 10_000) ->
 
 
 def _mishaps(script: Script, delay: float, long: int) -> None:
-    """What the executor says, request by request."""
+    """The replies of the executor, request by request."""
 
     def says(iteration: int, *text: str, **fields: Any) -> None:
         script.on(agent="executor", iteration=iteration).reply(*text, **fields)

@@ -59,7 +59,7 @@ class TeamScenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def script(self) -> Script:
-        """What the model says, as a script of its own."""
+        """The model's replies, as a script of its own."""
         script = Script(name=self.name)
         self.write(script)
         return script

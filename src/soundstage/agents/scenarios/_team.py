@@ -47,7 +47,7 @@ def introduce(script: Script, *agents: AgentDefinition) -> None:
 
 
 def route(*agents: str, phase: str = "", reason: str = "") -> str:
-    """What an orchestrator answers.
+    """Write the answer of an orchestrator.
 
     Args:
         agents: slugs, in order; `END` ends the conversation.

@@ -4,14 +4,13 @@
 any agents that can do a task (`soundstage.agents.runtime.RunsAgents`), so any model can be behind them.
 """
 
-from soundstage.agents.teams._conversation import PHASES, Conversation, Phases, Turn
+from soundstage.agents.teams._conversation import Phases, TeamConversation, TeamTurn
 from soundstage.agents.teams._coordinator import ConversationCoordinator
 from soundstage.agents.teams._errors import (
     AgentNotFoundError,
     ConversationNotFoundError,
     EmptyMessageError,
     PlanError,
-    PlanProblem,
     ReplyError,
     RoutingError,
     StateFileError,
@@ -19,59 +18,49 @@ from soundstage.agents.teams._errors import (
 )
 from soundstage.agents.teams._events import GateJudged, PlanDecided, PlanMade, TaskSkipped
 from soundstage.agents.teams._gates import (
-    Check,
     GateRule,
-    Issue,
-    QaReport,
+    QaCheck,
     Review,
     parse_qa,
     parse_review,
 )
 from soundstage.agents.teams._plan import Plan, PlannedTask, parse_plan, validate_plan
-from soundstage.agents.teams._planner import Draft, PlanOrchestrator, PlanResult
+from soundstage.agents.teams._planner import PlanDraft, PlanOrchestrator
 from soundstage.agents.teams._prompts import planning_prompt, routing_prompt
-from soundstage.agents.teams._quality import Quality, Roles
+from soundstage.agents.teams._quality import Roles
 from soundstage.agents.teams._retry import Backoff, RetryingModel
 from soundstage.agents.teams._router import TurnRouter
-from soundstage.agents.teams._routing import END, Routing, parse_routing
-from soundstage.agents.teams._schedule import TaskResult
+from soundstage.agents.teams._routing import END, RoutingDecision, parse_routing
 from soundstage.agents.teams._tools import flow_tools
 
 __all__ = [
     "END",
-    "PHASES",
     "AgentNotFoundError",
     "Backoff",
-    "Check",
-    "Conversation",
     "ConversationCoordinator",
     "ConversationNotFoundError",
-    "Draft",
     "EmptyMessageError",
     "GateJudged",
     "GateRule",
-    "Issue",
     "Phases",
     "Plan",
     "PlanDecided",
+    "PlanDraft",
     "PlanError",
     "PlanMade",
     "PlanOrchestrator",
-    "PlanProblem",
-    "PlanResult",
     "PlannedTask",
-    "QaReport",
-    "Quality",
+    "QaCheck",
     "ReplyError",
     "RetryingModel",
     "Review",
     "Roles",
-    "Routing",
+    "RoutingDecision",
     "RoutingError",
     "StateFileError",
-    "TaskResult",
     "TaskSkipped",
-    "Turn",
+    "TeamConversation",
+    "TeamTurn",
     "TurnRouter",
     "UnknownPhaseError",
     "flow_tools",

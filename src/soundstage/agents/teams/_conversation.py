@@ -1,4 +1,4 @@
-"""What a team knows of a conversation, and how each of its agents sees it. Frozen records and pure functions.
+"""A conversation of a team, and how each of its agents sees it. Frozen records and pure functions.
 
 Everybody sees the user's words once. An agent sees its own turns as its own messages, and what other agents did as
 reports, marked as reminders, because the role is the user's and the words are not; the orchestrator's decisions are for
@@ -62,7 +62,7 @@ class Phases(msgspec.Struct, frozen=True):
         raise UnknownPhaseError(phase, self.names)
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TeamTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One contribution to a conversation.
 
     Args:
@@ -84,7 +84,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str = ""
 
 
-class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+class TeamConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation at one moment.
 
     Args:
@@ -99,11 +99,11 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     message: str
     phase: str
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[TeamTurn, ...] = ()
     runs: Mapping[str, int] = {}
     iterations: int = 0
 
-    def with_turn(self, turn: Turn) -> Conversation:
+    def with_turn(self, turn: TeamTurn) -> TeamConversation:
         """The conversation with one more turn."""
         runs = dict(self.runs)
         if turn.role == "agent":
@@ -111,9 +111,9 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, turns=(*self.turns, turn), runs=runs)
 
 
-def turn_of(outcome: AgentOutcome, phase: str) -> Turn:
-    """What an agent contributed."""
-    return Turn(
+def turn_of(outcome: AgentOutcome, phase: str) -> TeamTurn:
+    """The turn that an outcome of an agent makes."""
+    return TeamTurn(
         role="agent",
         agent=outcome.agent,
         phase=phase,
@@ -129,7 +129,7 @@ def _last_words(messages: tuple[Message, ...]) -> str:
     return next(filter(None, said), "")
 
 
-def history_for(conversation: Conversation, viewer: str, orchestrator: str) -> tuple[Message, ...]:
+def history_for(conversation: TeamConversation, viewer: str, orchestrator: str) -> tuple[Message, ...]:
     """The conversation as messages, seen by one agent. Neighbouring messages of the user's role are one."""
     found: list[Message] = []
     for turn in conversation.turns:
@@ -141,7 +141,7 @@ def history_for(conversation: Conversation, viewer: str, orchestrator: str) -> t
     return tuple(found)
 
 
-def _seen(turn: Turn, viewer: str, orchestrator: str) -> Iterator[Message]:
+def _seen(turn: TeamTurn, viewer: str, orchestrator: str) -> Iterator[Message]:
     if turn.role == "user":
         yield user(turn.text)
     elif turn.role == "router" and viewer == orchestrator:
@@ -152,7 +152,7 @@ def _seen(turn: Turn, viewer: str, orchestrator: str) -> Iterator[Message]:
         yield user(reminder(report(turn)))
 
 
-def _own(turn: Turn) -> Iterator[Message]:
+def _own(turn: TeamTurn) -> Iterator[Message]:
     """An agent's own messages. The last one is in its own words, so that no old tool result looks like a new one.
 
     Calls that nobody answered are left out, because providers refuse such a history. So are hand-overs: they are
@@ -183,16 +183,16 @@ def _stays(part: Part, kept: set[str]) -> bool:
     return not isinstance(part, ToolResult) or part.call_id in kept
 
 
-def _handed(turn: Turn) -> Iterator[str]:
-    """What an agent said with its hand-overs."""
+def _handed(turn: TeamTurn) -> Iterator[str]:
+    """The words that an agent passed on with its hand-overs."""
     for call in turn.tool_calls:
         if call.name in HAND_OVERS:
             words = (call.arguments.get(name) for name in ("feedback", "summary"))
             yield from (word for word in words if isinstance(word, str) and word)
 
 
-def report(turn: Turn) -> str:
-    """What other agents are told about a turn: the words, the tools, and a failure."""
+def report(turn: TeamTurn) -> str:
+    """Report a turn to other agents: the words, the tools, and a failure."""
     lines = [turn.text] if turn.text else []
     lines += [f"(called {call.name} {_shown(call)})" for call in turn.tool_calls]
     lines += [f"(failed: {turn.error})"] if turn.error else []

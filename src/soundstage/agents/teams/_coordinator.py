@@ -11,7 +11,7 @@ from typing import Final, Self
 
 import msgspec
 
-from soundstage.agents.teams._conversation import Conversation, Phases, Turn
+from soundstage.agents.teams._conversation import Phases, TeamConversation, TeamTurn
 from soundstage.agents.teams._errors import (
     ConversationNotFoundError,
     EmptyMessageError,
@@ -47,7 +47,7 @@ class ConversationCoordinator:
         self.journal = journal
         self.phases = phases if phases is not None else Phases()
         self._ids = ids if ids is not None else IdSource()
-        self._conversations: dict[str, Conversation] = {}
+        self._conversations: dict[str, TeamConversation] = {}
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class ConversationCoordinator:
         """
         _need_words(message)
         conversation = self._new_id()
-        self._conversations[conversation] = Conversation(
+        self._conversations[conversation] = TeamConversation(
             id=conversation, message=message, phase=self.phases.start
         )
         self._hear(conversation, message)
@@ -74,7 +74,7 @@ class ConversationCoordinator:
             pass
         return drawn
 
-    def get(self, conversation: str) -> Conversation:
+    def get(self, conversation: str) -> TeamConversation:
         """The conversation as it is now.
 
         Raises:
@@ -105,11 +105,11 @@ class ConversationCoordinator:
             self._hear(conversation, message)
 
     def _hear(self, conversation: str, message: str) -> None:
-        self.add_turn(conversation, Turn(role="user", phase=self.get(conversation).phase, text=message))
+        self.add_turn(conversation, TeamTurn(role="user", phase=self.get(conversation).phase, text=message))
         event = MessageReceived(text=message, channel=conversation, sender="user")
         self.journal.append(event, source=SOURCE)
 
-    def add_turn(self, conversation: str, turn: Turn) -> None:
+    def add_turn(self, conversation: str, turn: TeamTurn) -> None:
         """Add a turn, and count it if an agent had it."""
         self._conversations[conversation] = self.get(conversation).with_turn(turn)
 
@@ -164,7 +164,7 @@ class ConversationCoordinator:
         new._take(read_state(Path(folder)), Path(folder))
         return new
 
-    def _take(self, conversations: Iterable[Conversation], folder: Path) -> None:
+    def _take(self, conversations: Iterable[TeamConversation], folder: Path) -> None:
         for conversation in conversations:
             try:
                 self.phases.resolve(conversation.phase)

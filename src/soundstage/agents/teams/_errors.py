@@ -1,4 +1,4 @@
-"""What can go wrong in a team. Replies of a model are the app's affair, wrong calls are the caller's."""
+"""Errors of teams. Replies of a model are the app's affair, wrong calls are the caller's."""
 
 from __future__ import annotations
 

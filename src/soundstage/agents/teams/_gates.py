@@ -22,7 +22,7 @@ CODE: Final = frozenset(
 
 
 class GateRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes a change need review and tests.
+    """The rule by which a change needs review and tests.
 
     Args:
         max_files: so many files of code may change without.
@@ -62,8 +62,8 @@ def _first(words: Iterable[str], text: str) -> str:
     return next((word for word in words if re.search(re.escape(word), text, re.IGNORECASE)), "")
 
 
-class Issue(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Something that a reviewer found."""
+class ReviewIssue(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A problem that a reviewer found."""
 
     message: str
     file: str = ""
@@ -79,17 +79,17 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a reviewer answers."""
+    """The answer of a reviewer."""
 
     approved: bool
     files_reviewed: tuple[str, ...] = ()
-    issues: tuple[Issue, ...] = ()
+    issues: tuple[ReviewIssue, ...] = ()
     overall_score: float | None = None
     summary: str = ""
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Something that a tester ran."""
+class QaCheck(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A check that a tester ran, and its result."""
 
     name: str
     passed: bool
@@ -98,10 +98,10 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class QaReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a tester answers."""
+    """The answer of a tester."""
 
     passed: bool
-    checks: tuple[Check, ...] = ()
+    checks: tuple[QaCheck, ...] = ()
     blockers: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 

@@ -26,7 +26,7 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done, and by whom.
+    """The tasks of a request, and who does each.
 
     Args:
         text: the plan in the orchestrator's words.

@@ -20,13 +20,13 @@ from typing import Any, Final
 
 import msgspec
 
-from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentTask, RunsAgents
+from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentRunner, AgentTask
 from soundstage.agents.teams._bind import bind_script
 from soundstage.agents.teams._errors import EmptyMessageError, PlanError, PlanProblem, RoutingError
 from soundstage.agents.teams._events import GateJudged, PlanDecided, PlanMade, TaskSkipped
 from soundstage.agents.teams._gates import GateRule
 from soundstage.agents.teams._plan import Plan, parse_plan, validate_plan
-from soundstage.agents.teams._quality import MAX_FIXES, Gates, Quality, Roles
+from soundstage.agents.teams._quality import MAX_FIXES, GateResult, Gates, Roles
 from soundstage.agents.teams._schedule import TaskResult, carry_out
 from soundstage.agents.teams._summary import summarise
 from soundstage.clock import IdSource
@@ -36,8 +36,8 @@ SOURCE: Final = "planner"
 ORCHESTRATOR: Final = "orchestrator"
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """What the orchestrator answered: a plan, or the answer itself.
+class PlanDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply of the orchestrator: a plan, or the answer itself.
 
     Args:
         request: what was asked.
@@ -53,7 +53,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a request.
+    """The outcome of a request.
 
     Args:
         request: what was asked.
@@ -68,7 +68,7 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
     conversation: str
     plan: Plan | None
     tasks: tuple[TaskResult, ...] = ()
-    quality: Quality = Quality()
+    quality: GateResult = GateResult()
     summary: str = ""
 
 
@@ -95,7 +95,7 @@ class PlanOrchestrator:
 
     def __init__(
         self,
-        runner: RunsAgents,
+        runner: AgentRunner,
         agents: Sequence[AgentDefinition],
         journal: Journal,
         *,
@@ -113,11 +113,11 @@ class PlanOrchestrator:
         self.roles = roles if roles is not None else Roles()
         self.max_fixes = max_fixes
         self._ids = ids if ids is not None else IdSource()
-        self._pending: Draft | None = None
+        self._pending: PlanDraft | None = None
         self._script = bind_script(runner, (orchestrator, *self.slugs))
 
     @property
-    def pending(self) -> Draft | None:
+    def pending(self) -> PlanDraft | None:
         """The plan that waits for a decision."""
         return self._pending
 
@@ -133,7 +133,7 @@ class PlanOrchestrator:
         self._drop()
         return await self._finish(await self._draft(request))
 
-    async def create(self, request: str) -> Draft:
+    async def create(self, request: str) -> PlanDraft:
         """Plan a request and let the plan wait for a decision. A direct answer does not wait.
 
         Raises:
@@ -194,13 +194,13 @@ class PlanOrchestrator:
         if draft is not None:
             self._decided("dropped", draft, "there is a new request")
 
-    def _decided(self, decision: Any, draft: Draft, detail: str = "") -> None:
+    def _decided(self, decision: Any, draft: PlanDraft, detail: str = "") -> None:
         self._note(PlanDecided(decision=decision, detail=detail, conversation=draft.conversation))
 
     def _note(self, event: Event) -> int:
         return self.journal.append(event, source=SOURCE)
 
-    async def _draft(self, request: str) -> Draft:
+    async def _draft(self, request: str) -> PlanDraft:
         if not request.strip():
             raise EmptyMessageError("an empty request cannot be planned", expected="what is to be done")
         if self._script is not None:
@@ -220,9 +220,9 @@ class PlanOrchestrator:
             validate_plan(plan, self.slugs)
             tasks = tuple(_told(index, plan) for index in range(len(plan.tasks)))
             self._note(PlanMade(text=plan.text, tasks=tasks, conversation=conversation))
-        return Draft(request=request, conversation=conversation, plan=plan, answer=outcome.output)
+        return PlanDraft(request=request, conversation=conversation, plan=plan, answer=outcome.output)
 
-    async def _finish(self, draft: Draft) -> PlanResult:
+    async def _finish(self, draft: PlanDraft) -> PlanResult:
         if draft.plan is None:
             return PlanResult(
                 request=draft.request, conversation=draft.conversation, plan=None, summary=draft.answer
@@ -249,7 +249,7 @@ def _told(index: int, plan: Plan) -> str:
 class _Carrier:
     """One plan that is being carried out."""
 
-    def __init__(self, planner: PlanOrchestrator, draft: Draft, plan: Plan) -> None:
+    def __init__(self, planner: PlanOrchestrator, draft: PlanDraft, plan: Plan) -> None:
         self._planner = planner
         self._draft = draft
         self._plan = plan
@@ -282,19 +282,19 @@ class _Carrier:
             )
         )
 
-    async def quality(self, results: tuple[TaskResult, ...]) -> Quality:
-        """What the gates say, if code has been written."""
+    async def quality(self, results: tuple[TaskResult, ...]) -> GateResult:
+        """The result of the gates, if code has been written."""
         planner, roles = self._planner, self._planner.roles
         written = [r for r in results if r.task.agent == roles.code and r.status == "completed"]
         if not written:
-            return Quality()
+            return GateResult()
         files = tuple(dict.fromkeys(path for r in written if r.outcome for path in r.outcome.files))
         description = "; ".join([self._draft.request, *(result.task.description for result in written)])
         reason = planner.rule.reason(files, description)
         missing = [slug for slug in (roles.review, roles.qa) if slug not in planner.slugs]
         if reason and missing:
             warning = f"not reviewed, though {reason}: the team has no {' and no '.join(missing)}"
-            return Quality(reason=reason, files=files, warnings=(warning,))
+            return GateResult(reason=reason, files=files, warnings=(warning,))
         gates = Gates(planner.rule, roles, self._ask, self._judge, planner.max_fixes)
         return await gates.pass_through(description, files)
 

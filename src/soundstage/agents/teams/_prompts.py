@@ -1,4 +1,4 @@
-"""What an orchestrator has to know to route or to plan. Pure."""
+"""Prompts by which an orchestrator routes or plans. Pure."""
 
 from __future__ import annotations
 

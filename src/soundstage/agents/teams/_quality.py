@@ -27,8 +27,8 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
     qa: str = "qa"
 
 
-class Quality(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gates found.
+class GateResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The findings of the gates.
 
     Args:
         reason: why the change needed them; empty if it did not.
@@ -69,15 +69,15 @@ class Gates:
         self._fixes = 0
         self._qa: QaReport | None = None
 
-    async def pass_through(self, description: str, files: tuple[str, ...]) -> Quality:
+    async def pass_through(self, description: str, files: tuple[str, ...]) -> GateResult:
         """Take a change through the gates, if it needs them."""
         reason = self._rule.reason(files, description)
         if not reason:
-            return Quality(files=files)
+            return GateResult(files=files)
         changed = dict.fromkeys(files)
         if await self._approved(description, changed):
             await self._test(description, changed)
-        return Quality(
+        return GateResult(
             reason=reason,
             reviews=tuple(self._reviews),
             fixes=self._fixes,

@@ -3,8 +3,8 @@
 One run of a conversation:
 
 1. The orchestrator gets the conversation as it is (the user's words once, its own decisions, what agents did).
-2. Its reply is read as a `Routing`. If it names an agent that the team does not have, it is told the agents that
-   there are and asked once more. The decision goes to the journal, then the conversation enters its phase.
+2. Its reply is read as a `RoutingDecision`. If it names an agent that the team does not have, it is told the agents
+   that there are and asked once more. The decision goes to the journal, then the conversation enters its phase.
 3. The agents named before `END` work, one after the other; each one sees what the earlier ones did.
 4. The run ends with `END`, with a successful call of the tool `complete` by the orchestrator or a verifier, or after
    `max_iterations` rounds; else it goes on with 1. The reason is a `FlowEnded` event, and the trace's `stop_reason`.
@@ -22,12 +22,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentTask, RunsAgents
+from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentRunner, AgentTask
 from soundstage.agents.teams._bind import bind_script
-from soundstage.agents.teams._conversation import Turn, history_for, turn_of
+from soundstage.agents.teams._conversation import TeamTurn, history_for, turn_of
 from soundstage.agents.teams._coordinator import SOURCE, ConversationCoordinator
 from soundstage.agents.teams._errors import AgentNotFoundError, RoutingError
-from soundstage.agents.teams._routing import Routing, parse_routing, resolve
+from soundstage.agents.teams._routing import RoutingDecision, parse_routing, resolve
 from soundstage.agents.teams._tools import COMPLETE, called
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.journal import FlowEnded, Journal, MessageReceived, Routed
@@ -74,7 +74,7 @@ class TurnRouter:
     def __init__(
         self,
         coordinator: ConversationCoordinator,
-        runner: RunsAgents,
+        runner: AgentRunner,
         agents: Sequence[AgentDefinition],
         *,
         orchestrator: str = ORCHESTRATOR,
@@ -209,7 +209,7 @@ class _Flow:
         self._on_phase = on_phase
         self._cause: int | None = None  # position of the event that the next request is due to
         self._iterations = 0
-        self._decisions: set[Routing] = set()
+        self._decisions: set[RoutingDecision] = set()
 
     async def run(self) -> str:
         """Rounds until one of them ends the run; returns the reason."""
@@ -250,7 +250,7 @@ class _Flow:
         self._cause = cause
         working_on.set(cause)
 
-    async def _decision(self, iteration: int) -> Routing | None:
+    async def _decision(self, iteration: int) -> RoutingDecision | None:
         """Who goes next; None if the orchestrator calls it complete."""
         for attempt in (1, 2):
             outcome = await self._work(self._router.orchestrator)
@@ -273,7 +273,7 @@ class _Flow:
             return routing
         raise AssertionError("the second attempt returns or raises")
 
-    def _read(self, text: str) -> Routing:
+    def _read(self, text: str) -> RoutingDecision:
         try:
             return parse_routing(text)
         except RoutingError as error:
@@ -286,9 +286,9 @@ class _Flow:
         listed = "\n".join(f"- {agent.slug}: {agent.description}" for agent in self._router.agents)
         text = f"{error.summary}. Decide again. The agents are:\n{listed}"
         phase = self._coordinator.get(self._id).phase
-        self._coordinator.add_turn(self._id, Turn(role="router", phase=phase, text=text))
+        self._coordinator.add_turn(self._id, TeamTurn(role="router", phase=phase, text=text))
 
-    async def _routed(self, routing: Routing, iteration: int) -> None:
+    async def _routed(self, routing: RoutingDecision, iteration: int) -> None:
         """Write the decision down, and enter its phase."""
         before = self._coordinator.get(self._id).phase
         phase = self._coordinator.phases.resolve(routing.phase) if routing.phase else before
@@ -324,7 +324,7 @@ class _Flow:
 
 
 def _asked(phase: str, reason: str) -> str:
-    """What an agent is asked: its turn, in which phase, and why."""
+    """The task of an agent: its turn, in which phase, and why."""
     return reminder(f"It is your turn. Phase: {phase}." + (f" {reason}" if reason else ""))
 
 

@@ -1,4 +1,4 @@
-"""What an orchestrator decides, read from its reply. Pure."""
+"""Read the decision of an orchestrator from its reply. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ END: Final = "END"
 FORM: Final = '{"agents": ["slug", ...], "phase": "...", "reason": "..."}'
 
 
-class Routing(msgspec.Struct, frozen=True, kw_only=True):
+class RoutingDecision(msgspec.Struct, frozen=True, kw_only=True):
     """Who goes next.
 
     Args:
@@ -44,7 +44,7 @@ def _is_end(name: str) -> bool:
     return name.casefold() == END.casefold()
 
 
-def parse_routing(text: str) -> Routing:
+def parse_routing(text: str) -> RoutingDecision:
     """The decision in a reply: the JSON object with `agents`, alone, in a code fence or among prose.
 
     Two objects with `agents` that say the same are one decision; two that differ are none, because nobody can
@@ -77,7 +77,7 @@ def parse_routing(text: str) -> Routing:
     return _routing(found[0], text)
 
 
-def _routing(value: dict[str, Any], text: str) -> Routing:
+def _routing(value: dict[str, Any], text: str) -> RoutingDecision:
     agents = value["agents"]
     if not isinstance(agents, list) or not all(isinstance(name, str) and name.strip() for name in agents):
         raise _wrong("agents", "a list of slugs", agents, text)
@@ -86,7 +86,7 @@ def _routing(value: dict[str, Any], text: str) -> Routing:
     for field in ("phase", "reason"):
         if not isinstance(value.get(field), str | None):
             raise _wrong(field, "a text", value[field], text)
-    return Routing(
+    return RoutingDecision(
         agents=tuple(name.strip() for name in agents),
         phase=(value.get("phase") or "").strip(),
         reason=value.get("reason") or "",
@@ -99,7 +99,7 @@ def _wrong(field: str, expected: str, seen: Any, text: str) -> RoutingError:
     )
 
 
-def resolve(routing: Routing, known: Sequence[str]) -> Routing:
+def resolve(routing: RoutingDecision, known: Sequence[str]) -> RoutingDecision:
     """The decision with the agents' own slugs; upper and lower case are alike.
 
     Raises:

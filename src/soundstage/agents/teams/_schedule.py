@@ -23,7 +23,7 @@ Status = Literal["completed", "failed", "skipped"]
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a task.
+    """The outcome of one task of a plan.
 
     Args:
         index: its place in the plan, from 0.

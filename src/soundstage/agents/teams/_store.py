@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from soundstage.agents.teams._conversation import Conversation
+from soundstage.agents.teams._conversation import TeamConversation
 from soundstage.agents.teams._errors import StateFileError
 from soundstage.journal import Redactor
 
@@ -28,10 +28,10 @@ class _Head(msgspec.Struct):
 
 class _State(msgspec.Struct):
     version: int
-    conversations: tuple[Conversation, ...]
+    conversations: tuple[TeamConversation, ...]
 
 
-def write_state(folder: Path, conversations: Iterable[Conversation], redactor: Redactor) -> Path:
+def write_state(folder: Path, conversations: Iterable[TeamConversation], redactor: Redactor) -> Path:
     """Write the file, without secrets. Returns its path.
 
     Raises:
@@ -60,7 +60,7 @@ def write_state(folder: Path, conversations: Iterable[Conversation], redactor: R
     return path
 
 
-def read_state(folder: Path) -> tuple[Conversation, ...]:
+def read_state(folder: Path) -> tuple[TeamConversation, ...]:
     """The conversations in the file.
 
     Raises:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from soundstage.agents.teams._plan import Plan
-from soundstage.agents.teams._quality import Quality
+from soundstage.agents.teams._quality import GateResult
 from soundstage.agents.teams._schedule import TaskResult
 
 _IMPORTANT: Final = frozenset({"search", "code", "test"})  # without these the rest is worth little
 
 
-def summarise(plan: Plan, results: Sequence[TaskResult], quality: Quality) -> str:
+def summarise(plan: Plan, results: Sequence[TaskResult], quality: GateResult) -> str:
     """The plan, how much of it was done, what went wrong, what the agents said, what review and tests found."""
     done = sum(result.status == "completed" for result in results)
     lines = [f"Plan: {plan.text or '(no words)'}", f"{done}/{len(results)} tasks completed"]
@@ -30,7 +30,7 @@ def _told(result: TaskResult) -> str:
     return f"- {result.index} {result.task.agent} {result.status}: {what}"
 
 
-def _judged(quality: Quality) -> Iterator[str]:
+def _judged(quality: GateResult) -> Iterator[str]:
     if quality.reviews:
         last = quality.reviews[-1]
         verdict = "approved" if last.approved else "not approved"

@@ -1,4 +1,4 @@
-"""Shatter policies: how one text becomes several. Frozen values without state.
+"""Split policies: how one text becomes several. Frozen values without state.
 
 The pieces of a policy join to the text that it was given; nothing is added or lost. No pieces at all means
 that the text is left as it is.
@@ -21,10 +21,10 @@ _SENTENCE_END: Final = re.compile(r"[.!?](?=\s+\S)")
 
 
 @runtime_checkable
-class ShatterPolicy(Protocol):
-    """Says where to cut."""
+class SplitPolicy(Protocol):
+    """Decides where a text is cut."""
 
-    def shatter(self, text: str) -> Sequence[str]:
+    def pieces(self, text: str) -> Sequence[str]:
         """The pieces of `text`, in order, none of them empty; none at all to leave it as it is."""
         ...
 
@@ -33,37 +33,37 @@ class _Policy(msgspec.Struct, frozen=True):
     """Base of the policies in this file: equal when their fields are."""
 
 
-class ParagraphShatter(_Policy, frozen=True):
+class ParagraphSplitter(_Policy, frozen=True):
     r"""Cuts after every blank line, which stays with the paragraph before it.
 
-    >>> ParagraphShatter().shatter("one\n\ntwo")
+    >>> ParagraphSplitter().pieces("one\n\ntwo")
     ('one\n\n', 'two')
     """
 
-    def shatter(self, text: str) -> tuple[str, ...]:
+    def pieces(self, text: str) -> tuple[str, ...]:
         """The paragraphs."""
         return _cut(text, (found.end() for found in _BLANK_LINE.finditer(text)))
 
 
-class SentenceShatter(_Policy, frozen=True):
+class SentenceSplitter(_Policy, frozen=True):
     """Cuts after `.`, `!` or `?` where white space follows, which begins the next sentence.
 
-    >>> SentenceShatter().shatter("Hi. How are you?")
+    >>> SentenceSplitter().pieces("Hi. How are you?")
     ('Hi.', ' How are you?')
     """
 
-    def shatter(self, text: str) -> tuple[str, ...]:
+    def pieces(self, text: str) -> tuple[str, ...]:
         """The sentences."""
         return _cut(text, (found.end() for found in _SENTENCE_END.finditer(text)))
 
 
-class LengthShatter(_Policy, frozen=True):
+class LengthSplitter(_Policy, frozen=True):
     """Cuts into pieces of `max` characters, whatever stands there; the last one may be shorter.
 
     Raises:
         SettingError: if `max` is less than 1.
 
-    >>> LengthShatter(4).shatter("Hello, you")
+    >>> LengthSplitter(4).pieces("Hello, you")
     ('Hell', 'o, y', 'ou')
     """
 
@@ -72,47 +72,47 @@ class LengthShatter(_Policy, frozen=True):
     def __post_init__(self) -> None:
         check_max(self.max)
 
-    def shatter(self, text: str) -> tuple[str, ...]:
+    def pieces(self, text: str) -> tuple[str, ...]:
         """The pieces."""
         return _cut(text, range(self.max, len(text), self.max))
 
 
-class MarkerShatter(_Policy, frozen=True):
+class MarkerSplitter(_Policy, frozen=True):
     r"""Cuts before the first summary marker, so that what it is about stays with it: two pieces, or one.
 
-    >>> MarkerShatter().shatter("I see.\n**Next step**\n\nLook.")
+    >>> MarkerSplitter().pieces("I see.\n**Next step**\n\nLook.")
     ('I see.\n', '**Next step**\n\nLook.')
     """
 
-    def shatter(self, text: str) -> tuple[str, ...]:
-        """What stands before the marker, and the rest."""
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """The text before the marker, and the rest."""
         found = MARKER.search(text)
         before = text[: found.start()] if found is not None else ""
         return _cut(text, [len(before)] if before.strip() else [])
 
 
-class ChainShatter(_Policy, frozen=True):
+class ChainSplitter(_Policy, frozen=True):
     """Applies several policies, each to the pieces of the one before.
 
     Raises:
         SettingError: if there is none.
 
-    >>> ChainShatter((SentenceShatter(), LengthShatter(4))).shatter("Hi. You?")
+    >>> ChainSplitter((SentenceSplitter(), LengthSplitter(4))).pieces("Hi. You?")
     ('Hi.', ' You', '?')
     """
 
-    policies: tuple[ShatterPolicy, ...]
+    policies: tuple[SplitPolicy, ...]
 
     def __post_init__(self) -> None:
         if not self.policies:
-            raise SettingError("a chain of no shatter policies would do nothing", hint="leave the policy out")
+            raise SettingError("a chain of no split policies would do nothing", hint="leave the policy out")
 
-    def shatter(self, text: str) -> tuple[str, ...]:
+    def pieces(self, text: str) -> tuple[str, ...]:
         """The pieces; those that a policy leaves as they are go on as they are."""
         pieces: list[str] = []
         touched = False
         for policy in self.policies:
-            found = [(piece, policy.shatter(piece)) for piece in pieces or [text]]
+            found = [(piece, policy.pieces(piece)) for piece in pieces or [text]]
             touched = touched or any(cut for _, cut in found)
             pieces = [part for piece, cut in found for part in (cut or (piece,))]
         return tuple(pieces) if touched else ()
