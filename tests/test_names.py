@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "soundstage"
 DONE = (  # parts whose class names are unique and whose docstrings are in shape; the others follow
-    "claude_code",
     "agents",
+    "claude_code",
     "cli.py",
     "clock",
     "config.py",
@@ -29,8 +29,8 @@ DONE = (  # parts whose class names are unique and whose docstrings are in shape
     "messages.py",
     "models",
     "net",
-    "pytest_plugin",
     "otel",
+    "pytest_plugin",
     "report",
     "scripts",
     "testing",
