@@ -164,11 +164,7 @@ class VirtualDiscordGateway(DiscordWaits[SentMessage, str | int | VirtualChannel
 
     @property
     def inbound_messages(self) -> AsyncIterator[DiscordInboundMessage]:
-<<<<<<< HEAD
-        """What users write, in order, until `end_input`."""
-=======
-        """The messages of users, in order, until `complete_inbound`."""
->>>>>>> 3a0af63 (Give each class of the agents a name of its own that says what it is, and begin the docstrings of five wings with the thing itself)
+        """The messages of users, in order, until `end_input`."""
         return self._messages()
 
     async def _messages(self) -> AsyncIterator[DiscordInboundMessage]:

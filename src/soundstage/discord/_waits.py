@@ -13,7 +13,7 @@ C = TypeVar("C")
 
 
 class DiscordWaits(World, Generic[M, C]):
-    """What both kinds of Discord wait for. A channel is whatever names one there; it is a source of the inbox."""
+    """The waits that both kinds of Discord share. A channel is whatever names one there, a source of the inbox."""
 
     _inbox: Inbox[M]
 

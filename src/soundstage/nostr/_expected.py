@@ -1,4 +1,4 @@
-"""What an expected event of a relay must be like, and how far others are from it."""
+"""Conditions for an expected event of a relay, and how far others are from it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Expected(Matcher):
         return "; ".join(self.problems(value)) or None
 
     def problems(self, event: NostrEventReceived) -> list[str]:
-        """What is different."""
+        """The differences between an event and the conditions."""
         found = []
         if self.kind not in (None, event.kind):
             found.append(f"its kind is not {self.kind}")
