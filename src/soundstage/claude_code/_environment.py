@@ -31,7 +31,7 @@ SETTINGS: Final = (
 )
 
 API_KEY: Final = "sk-test"
-"""What the CLI sends as its key; the scripted server takes any."""
+"""The key that the CLI sends; the scripted server takes any."""
 
 USER_ID: Final = "5" * 64
 """The device id in every request; drawn at random by the CLI unless its configuration names one."""

@@ -23,7 +23,7 @@ Cause = Literal[
     "refused",
     "remark",
 ]
-"""What is wrong with a plugin, in words that a test can compare. `remark` is style, nothing is broken."""
+"""The kinds of defects of a plugin, in words that a test can compare. `remark` is style, nothing is broken."""
 
 Severity = Literal["error", "warning"]
 

@@ -53,7 +53,7 @@ App = Callable[[AppContext], Awaitable[None]]
 
 
 def app_sides(daemons: Iterable[Daemon]) -> dict[str, object]:
-    """What the worlds among the daemons have for an app in process; of two of one name, the first."""
+    """The sides that the worlds among the daemons have for an app in process; of two of one name, the first."""
     found: dict[str, object] = {}
     for daemon in daemons:
         if isinstance(daemon, World):

@@ -23,7 +23,7 @@ CHANGED: Final = {
     "resources": "notifications/resources/list_changed",
     "prompts": "notifications/prompts/list_changed",
 }
-"""What a server tells when one of its lists is different now."""
+"""The notification that a server sends when one of its lists has changed."""
 
 CALL: Final = "tools/call"
 INITIALIZED: Final = "notifications/initialized"

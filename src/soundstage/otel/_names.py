@@ -51,7 +51,7 @@ KINDS: Final[dict[str, Kind]] = {
     "handoff": "handoff",
     "agent_handoff": "handoff",
 }
-"""What a span stands for, by its operation. Spans of other operations are kept as they came."""
+"""The meaning of a span by its operation. Spans of other operations are kept as they came."""
 
 OLDER: Final = {
     PROVIDER: ("gen_ai.system",),

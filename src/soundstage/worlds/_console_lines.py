@@ -11,7 +11,7 @@ from soundstage.worlds._inbox import Inbox
 
 
 class ConsoleLines:
-    """What the app writes on one stream of a console: the rules are those of `Inbox`."""
+    """The lines that the app writes on one stream of a console; the rules are those of `Inbox`."""
 
     _inbox: Inbox[str]
 

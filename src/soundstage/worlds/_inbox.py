@@ -48,7 +48,7 @@ class Ends(NamedTuple):
 
 
 class Inbox(Generic[T]):
-    """What the app says in a world, of one kind. Made by `World.inbox`.
+    """The events of one kind by which the app speaks in a world. Made by `World.inbox`.
 
     Args:
         journal: where it is.
@@ -107,7 +107,7 @@ class Inbox(Generic[T]):
         return [self._item(record) for record in self._journal.read(self._begun) if self._has(record)]
 
     def _unread(self, only: Only | None = None) -> list[Record]:
-        """What has come, and was neither found nor passed over, in the sources that are looked at."""
+        """The events that have come, in the sources that are looked at, and were neither found nor passed over."""
         return [record for record in self._journal.read(self._start()) if self._is_next(record, only)]
 
     async def expect(
@@ -227,7 +227,7 @@ class Inbox(Generic[T]):
         return await first_record(self._journal, stops, after=self._start(), within=within)
 
     def _early(self, wanted: Matcher, only: Only | None) -> Iterable[Record]:
-        """What fits, among what the test has found or passed over."""
+        """The events that fit, among those that the test has found or passed over."""
         return (
             record
             for record in self._journal.read(self._begun)

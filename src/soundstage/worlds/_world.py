@@ -45,7 +45,7 @@ class World(Daemon):
     within: float = WITHIN
 
     def app_sides(self) -> Mapping[str, object]:
-        """What an app in process gets, by the attribute of the app context; nothing, unless overridden."""
+        """The sides that an app in process gets, by attribute of the app context; none, unless overridden."""
         return {}
 
     def readiness(self) -> Callable[..., Awaitable[None]] | None:
@@ -53,7 +53,7 @@ class World(Daemon):
         return None
 
     def pending(self) -> str:
-        """What the app has not read yet, in words; empty if nothing is known of that."""
+        """Describe the input that the app has not read yet; empty if nothing is known of that."""
         return ""
 
     def ends_at(self, record: Record) -> bool:

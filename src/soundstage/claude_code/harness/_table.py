@@ -83,7 +83,7 @@ FAILED: Final[Mapping[str, Mapping[str, Any]]] = {
     "stop_mcp_server": {"status": False, "stopped": False, "cleaned": False},
     "verify_mcp_communication": {"responding": False},
 }
-"""What an error envelope has besides `status` and `error`."""
+"""The keys of an error envelope besides `status` and `error`."""
 
 TOOLS: Final[tuple[Tool, ...]] = tuple(
     describe(category, function, FAILED.get(function.__name__))
