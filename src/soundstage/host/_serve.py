@@ -17,6 +17,7 @@ from soundstage.wire import ModelServer
 
 RECORDS: Final = 10_000  # that are kept in memory at least; a file has all
 ANSWERS: Final = 1_000  # of the Responses format that may be continued
+CONVERSATIONS: Final = 10_000  # that conditions such as `iteration` ask for
 
 
 class ServeOptions(NamedTuple):
@@ -49,7 +50,8 @@ def serve(options: ServeOptions, *, say: Callable[[str], None], warn: Callable[[
         warn(str(problem))
     script.strict = script.strict or options.strict
     with asyncio.Runner(loop_factory=_fast_loop) as runner:
-        unused = runner.run(_serve(options, ScriptedModel(script, ids=IdSource(options.seed)), say))
+        model = ScriptedModel(script, ids=IdSource(options.seed), conversations=CONVERSATIONS)
+        unused = runner.run(_serve(options, model, say))
     for label in unused:
         warn(f"never used: {label}")
 

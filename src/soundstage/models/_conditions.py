@@ -7,6 +7,7 @@ value of each question is worked out at most once per request, and only if some 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -91,11 +92,12 @@ class PastCall(NamedTuple):
 
 
 class RequestContext(NamedTuple):
-    """Facts about a request that only its conversation tells."""
+    """Facts about a request that only its conversation tells; `lost`: conditions about what is not kept, and why."""
 
     previous_agent: str = ""
     iteration: int = 1
     calls: Sequence[PastCall] = ()
+    lost: Mapping[str, str] = MappingProxyType({})
 
 
 class ConditionSource(NamedTuple):
@@ -297,6 +299,12 @@ class RequestFacts:
         if name not in known:
             known[name] = CONDITION_SOURCES[name].value(self.request, self._context)
         return known[name]
+
+    @property
+    def lost(self) -> str:
+        """Words about what was asked for and is not kept any more; mostly empty."""
+        lost = self._context.lost
+        return next((lost[name] for name in self.known if name in lost), "") if lost else ""
 
 
 def compile_conditions(when: When) -> tuple[tuple[str, Matcher], ...]:

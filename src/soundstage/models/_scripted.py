@@ -19,6 +19,7 @@ from soundstage.clock import Clock, IdSource, running_clock
 from soundstage.match import preview
 from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models._conditions import PastCall, RequestContext, RequestFacts
+from soundstage.models._conversations import ScriptedConversations
 from soundstage.models._identify import Identifier
 from soundstage.models._limits import limited
 from soundstage.models._loop import check_loop
@@ -68,30 +69,6 @@ def _choice(reply: Answer, label: str, key: int, *, served_by: str = "") -> _Cho
     return _ChosenReply(reply, label, served_by or label, key, instant)
 
 
-class _ScriptedConversation:
-    """Counters of one conversation. Names of agents are alike in upper and lower case."""
-
-    __slots__ = ("agent", "calls", "iterations", "previous")
-
-    def __init__(self) -> None:
-        self.agent = ""
-        self.calls: list[PastCall] = []
-        self.previous = ""
-        self.iterations: dict[str, int] = {}
-
-    def step(self, agent: str, routers: frozenset[str]) -> RequestContext:
-        """Count a call of `agent`; another agent than last time means that the last one has finished."""
-        name = agent.casefold()
-        last = self.agent
-        if agent != last:
-            folded = last.casefold()
-            if folded and folded != name and folded not in routers:
-                self.previous = last
-            self.agent = agent
-        count = self.iterations[name] = self.iterations.get(name, 0) + 1
-        return RequestContext(self.previous, count, self.calls)
-
-
 class ScriptedModel:
     """A model that says what a script tells it to.
 
@@ -100,6 +77,8 @@ class ScriptedModel:
         clock: whose seconds delays are; the running loop's unless given.
         ids: where ids of tool calls come from.
         shared: whether other models serve the same script, and what they served counts as used.
+        conversations: for a server that runs for long: so many are remembered, those that were used last. Who asks
+            for what has been let go is told, in `served_by` or in the error. All are, unless given.
 
     Example:
         >>> from soundstage.models import Script
@@ -111,14 +90,20 @@ class ScriptedModel:
     """
 
     def __init__(
-        self, script: Script, *, clock: Clock | None = None, ids: IdSource | None = None, shared: bool = False
+        self,
+        script: Script,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        shared: bool = False,
+        conversations: int | None = None,
     ) -> None:
         self.script = script
         self._shared = shared
         self._clock = clock
         self._ids = ids if ids is not None else IdSource()
         self._serving = Serving(script.rules)
-        self._conversations: dict[str, _ScriptedConversation] = {}
+        self._conversations = ScriptedConversations(conversations)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -165,6 +150,11 @@ class ScriptedModel:
     def _choose(self, request: ModelRequest) -> _ChosenReply:
         """The answer to `request`; it counts as served."""
         facts, only = self._asked(request)
+        choice = self._chosen(request, facts, only)
+        lost = facts.lost
+        return choice._replace(served_by=f"{choice.served_by}; {lost}") if lost else choice
+
+    def _chosen(self, request: ModelRequest, facts: RequestFacts, only: str) -> _ChosenReply:
         rule = self._serving.choose(facts, only)
         if rule is not None:
             return self._serve(rule)
@@ -184,24 +174,15 @@ class ScriptedModel:
     def _asked(self, request: ModelRequest) -> tuple[RequestFacts, str]:
         """The facts for conditions, and the condition that a rule needs: for a side request, its purpose."""
         if request.purpose == "main":
-            return RequestFacts(request, self._context(request)), ""
+            return RequestFacts(request, self._conversations.step(request, self._identifier.routers)), ""
         return RequestFacts(request, _NO_CONTEXT), "purpose"
-
-    def _context(self, request: ModelRequest) -> RequestContext:
-        caller = request.caller
-        conversation = self._conversations.get(caller.whole)
-        if conversation is None:
-            conversation = self._conversations[caller.whole] = _ScriptedConversation()
-        return conversation.step(caller.agent, self._identifier.routers)
 
     def _remember(self, request: ModelRequest, reply: Answer) -> None:
         """Keep the calls of a reply for later requests of its conversation."""
         if request.purpose == "main" and isinstance(reply, Reply) and (reply.tool_calls or reply.blocks):
-            agent, conversation = request.caller.agent, self._conversations[request.caller.whole]
-            made = (block.tool_call for block in reply.ordered_blocks)
-            conversation.calls += [
-                PastCall(agent, call.name, call.arguments) for call in made if call is not None
-            ]
+            agent, made = request.caller.agent, (block.tool_call for block in reply.ordered_blocks)
+            calls = [PastCall(agent, call.name, call.arguments) for call in made if call is not None]
+            self._conversations.remember(request, calls)
 
     def _serve(self, rule: Rule) -> _ChosenReply:
         number = rule.number
@@ -313,4 +294,4 @@ def _describe(facts: RequestFacts) -> str:
     results = facts.get("tool_result")
     if results:
         parts.append(f"tool result {preview(results[-1])}")
-    return ", ".join(part for part in parts if part)
+    return "; ".join(filter(None, (", ".join(part for part in parts if part), facts.lost)))
