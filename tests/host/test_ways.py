@@ -137,6 +137,19 @@ def test_a_program_that_dies_ends_the_wait_with_its_last_screen_and_exit_code():
     assert any("exit code 3" in note for note in caught.value.__notes__)
 
 
+@pytest.mark.parametrize("read", [True, False])
+def test_the_last_screen_of_a_program_that_dies_is_shown_once(read):
+    async def body(host):
+        if read:
+            await host.console.expect("Oh no", within=60)
+        await host.console.expect("never", within=60)
+
+    with pytest.raises(ExpectationError, match="exited with code 3") as caught:
+        program("print('Oh no'); raise SystemExit(3)").run(body)
+    report = "\n".join([str(caught.value), *caught.value.__notes__])
+    assert (report.count("|Oh no"), report.count("exit code 3")) == (1, 1)
+
+
 def test_a_program_that_fails_after_the_body_fails_the_run():
     async def body(host):
         await host.console.send("go")

@@ -111,7 +111,7 @@ class Program(Daemon):
         finally:
             await self._sandbox.close()
         if code is not None:
-            self._exits.judge(code, self._seen())
+            self._exits.judge(code, self._seen_last())
 
     async def _end(self, process: Process) -> None:
         """End a process that still runs."""
@@ -123,3 +123,7 @@ class Program(Daemon):
     def _seen(self) -> str:
         """The exit of the program in words, for messages."""
         return self._running().describe_exit()
+
+    def _seen_last(self) -> str:
+        """The same, for what the end of the run says about it."""
+        return self._seen()

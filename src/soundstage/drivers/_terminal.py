@@ -120,6 +120,7 @@ class Terminal(Program):
         self._pty: Pty | None = None
         self._exit: asyncio.Task[int] | None = None
         self._drawn = False  # to the end
+        self._last_shown = False  # by an error that tells of the exit
         self._changed = asyncio.Event()
 
     # Its life.
@@ -192,6 +193,11 @@ class Terminal(Program):
     def screenshot(self) -> str:
         """The screen now, as text in a frame. `screen.svg()` and `screen.html()` have the colours too."""
         return self.screen.screenshot()
+
+    def show_last(self) -> str:
+        """The screen, for an error that tells of the exit; the end of the run does not show it again."""
+        self._last_shown = True
+        return self.screen.screenshot(cut=True)
 
     async def snap(self, label: str) -> Screen:
         """Put what is shown now into the journal, under a name; the HTML page of the trace shows it."""
@@ -295,6 +301,9 @@ class Terminal(Program):
         if self._emulator.updating:
             lines.append("it has begun a synchronized update (mode 2026) and not ended it")
         return "\n".join(lines)
+
+    def _seen_last(self) -> str:
+        return self._running().describe_exit() if self._last_shown else self._seen()
 
     # What is typed.
 

@@ -184,10 +184,11 @@ class TerminalConsole(Console):
                 self.terminal.feed(key, self._typed)
 
     def describe_end(self, end: Record) -> str:
-        return f"{super().describe_end(end)}\n{self._shown()}"
+        return f"{super().describe_end(end)}\n{self.terminal.show_last()}"
 
     def pending(self) -> str:
-        return f"this is on the screen:\n{self._shown()}"
+        ended = self.terminal.exit_code is not None  # then `describe_end` shows the screen
+        return "" if ended else f"this is on the screen:\n{self._shown()}"
 
     def _shown(self) -> str:
         return self.terminal.screen.screenshot(cut=True)
