@@ -12,7 +12,7 @@ import pytest
 
 from soundstage.claude_code import ClaudeCode, ClaudeTurn, HookResponse, bundled_cli
 from soundstage.clock import IdSource
-from soundstage.drivers import Driver, Session
+from soundstage.drivers import Driver, DriverSession
 from soundstage.errors import AppError, EnvironmentProblem, InvalidStateError, ScriptError, WaitTimeout
 from soundstage.journal import (
     FileChanged,
@@ -378,7 +378,7 @@ def test_calls_before_start_and_wrong_options_say_what_to_do(tmp_path: Path) -> 
     with pytest.raises(ScriptError, match="permision_mode"):
         ClaudeCode(Journal(), "http://127.0.0.1:1", tmp_path, permision_mode="plan")
     assert isinstance(claude, Driver)
-    assert isinstance(claude, Session)
+    assert isinstance(claude, DriverSession)
 
 
 # --- nothing is left

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.clock import VirtualClock
-from soundstage.discord import Channel, Message
+from soundstage.discord import Channel, DiscordMessage
 from soundstage.discord._beginning import first_state
 from soundstage.discord._ids import BEGINNING, Snowflakes, snowflake
 from soundstage.discord._intents import INTENTS, wants
 from soundstage.discord._multipart import parse_body
 from soundstage.discord._permissions import BITS, EVERYTHING, OF_BOT, USUAL, permissions
-from soundstage.discord._problems import Refused
+from soundstage.discord._problems import RestRefused
 from soundstage.discord._reactions import emoji_key
 from soundstage.discord._records import ChannelType, Member, Overwrite, Role
 
@@ -131,7 +131,7 @@ def test_any_bytes_are_a_body_or_discords_400(data):
     ):
         try:
             parse_body(kind, data)
-        except Refused as refused:
+        except RestRefused as refused:
             assert refused.problem.status == 400
 
 
@@ -147,7 +147,7 @@ def test_a_custom_emoji_is_one_however_it_is_written(written):
 
 
 def test_the_text_of_a_message_is_what_a_reader_sees():
-    message = Message(
+    message = DiscordMessage(
         id=1,
         channel_id=2,
         author_id=3,

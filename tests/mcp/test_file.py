@@ -189,7 +189,7 @@ def test_there_is_a_schema_for_editors():
     validator = jsonschema.Draft202012Validator(schema)
     validator.check_schema(schema)
     assert schema["required"] == ["mcp"]
-    assert "asked first" in schema["$defs"]["RuleSpec"]["properties"]["priority"]["description"]
+    assert "asked first" in schema["$defs"]["ToolRuleSpec"]["properties"]["priority"]["description"]
     good = read_source(GOOD, SourceReport("good"), form="yaml").value
     validator.validate(good)
     good["mcp"]["other"]["toolz"] = []

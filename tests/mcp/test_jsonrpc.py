@@ -13,11 +13,11 @@ from soundstage.journal import Event, Journal, ModelResponded, ToolCalled
 from soundstage.mcp import _events as events
 from soundstage.mcp._cause import Causes
 from soundstage.mcp._jsonrpc import (
-    Answer,
     Notification,
-    Refused,
     Request,
+    RpcAnswer,
     RpcError,
+    RpcRefused,
     error_bytes,
     notification_bytes,
     parse,
@@ -38,23 +38,23 @@ IDS = st.integers(-(2**53), 2**53) | st.text()
 @given(st.binary(max_size=200))
 def test_whatever_comes_is_a_message_or_is_refused_with_a_reason(data):
     message = parse(data)
-    assert not isinstance(message, Refused) or message.reason
+    assert not isinstance(message, RpcRefused) or message.reason
 
 
 @given(JSON)
 def test_json_that_is_no_message_is_refused(value):
     import msgspec
 
-    assert isinstance(parse(msgspec.json.encode(value)), Refused)
+    assert isinstance(parse(msgspec.json.encode(value)), RpcRefused)
 
 
 @given(IDS, st.text(), OBJECTS)
 def test_messages_survive_the_way_there_and_back(identity, method, params):
     assert parse(request_bytes(identity, method, params)) == Request(identity, method, params)
     assert parse(notification_bytes(method, params)) == Notification(method, params)
-    assert parse(result_bytes(identity, params)) == Answer(identity, params)
+    assert parse(result_bytes(identity, params)) == RpcAnswer(identity, params)
     error = RpcError(-32603, method, params or None).as_json()
-    assert parse(error_bytes(identity, error)) == Answer(identity, None, error)
+    assert parse(error_bytes(identity, error)) == RpcAnswer(identity, None, error)
 
 
 def asked(journal, *calls):

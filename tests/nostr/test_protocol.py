@@ -19,11 +19,11 @@ from soundstage.nostr import (
     NostrMessageRefused,
     NostrRelay,
 )
-from soundstage.nostr._core import RelayCore, Settings
+from soundstage.nostr._core import RelayCore, RelaySettings
 from soundstage.nostr._crypto import Keys
-from soundstage.nostr._outlet import Close
+from soundstage.nostr._outlet import RelayClose
 from soundstage.nostr._record import AUTH_KIND, UnsignedEvent
-from soundstage.nostr._session import Session
+from soundstage.nostr._session import RelaySession
 
 ANN = Keys(0, "ann")
 WALL = 1767225600  # 2026-01-01, when virtual time begins
@@ -40,11 +40,11 @@ class Client:
     def __init__(self, core):
         self.got = []
         self.ended = None
-        self.session = Session(core, self)
+        self.session = RelaySession(core, self)
         self.session.open()
 
     def put(self, item):
-        if isinstance(item, Close):
+        if isinstance(item, RelayClose):
             self.ended = item
         else:
             self.got.append(json.loads(item))
@@ -64,7 +64,7 @@ def in_process(body, **options):
             "members": None,
             "max_message": 5000,
         }
-        core = RelayCore(Journal(), "nostr", Settings(**{**settings, **options}), IdSource())
+        core = RelayCore(Journal(), "nostr", RelaySettings(**{**settings, **options}), IdSource())
         core.url = "ws://127.0.0.1:4000"
         return body(core)
 

@@ -41,7 +41,7 @@ from ._records import (
     Channel as Channel,
 )
 from ._records import (
-    Message as Message,
+    DiscordMessage as DiscordMessage,
 )
 from ._records import (
     Reaction as Reaction,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from soundstage.discord._drafts import Upload, snowflake_in
 from soundstage.discord._platform import Platform
 from soundstage.discord._problems import invalid
-from soundstage.discord._records import Channel, Message
+from soundstage.discord._records import Channel, DiscordMessage
 
 
 class Call(NamedTuple):
@@ -38,7 +38,7 @@ class Call(NamedTuple):
         return self.platform.state.channel(self.params["channel_id"])
 
     @property
-    def message(self) -> Message:
+    def message(self) -> DiscordMessage:
         """The message in the path, or Discord's 404."""
         return self.platform.state.message(self.params["channel_id"], self.params["message_id"])
 

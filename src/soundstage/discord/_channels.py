@@ -7,11 +7,11 @@ import msgspec
 from soundstage.discord import _payloads as payloads
 from soundstage.discord._events import DiscordChannelChanged
 from soundstage.discord._platform import Platform
-from soundstage.discord._problems import THREAD_EXISTS, WRONG_TYPE, Refused
+from soundstage.discord._problems import THREAD_EXISTS, WRONG_TYPE, RestRefused
 from soundstage.discord._records import (
     Channel,
     ChannelType,
-    Message,
+    DiscordMessage,
     MessageFlag,
     Overwrite,
 )
@@ -49,16 +49,16 @@ def make_thread(
     name: str,
     *,
     by: int,
-    message: Message | None = None,
+    message: DiscordMessage | None = None,
     type: ChannelType = ChannelType.PUBLIC_THREAD,  # noqa: A002
     archive_minutes: int = 1440,
 ) -> Channel:
     """Start a thread, under a message or on its own. Under a message it has that message's id."""
     state = platform.state
     if parent.type not in (ChannelType.TEXT, ChannelType.NEWS):
-        raise Refused(WRONG_TYPE)
+        raise RestRefused(WRONG_TYPE)
     if message is not None and message.id in state.channels:
-        raise Refused(THREAD_EXISTS)
+        raise RestRefused(THREAD_EXISTS)
     thread = Channel(
         id=message.id if message else platform.snowflakes.draw(),
         type=type,

@@ -15,7 +15,7 @@ from soundstage.discord._permissions import bit
 from soundstage.discord._platform import Platform
 from soundstage.discord._records import Channel, Member, Overwrite, User
 from soundstage.discord._rest import ROUTES, RestApi
-from soundstage.discord._sessions import Close, encode
+from soundstage.discord._sessions import GatewayClose, encode
 from soundstage.errors import ScriptError, near_names
 from soundstage.journal import Noted
 
@@ -96,7 +96,7 @@ def join(platform: Platform, name: str, *, bot: bool) -> User:
 
 def drop(platform: Platform, *, resumable: bool, code: int | None) -> None:
     """Break all connections, without a closing frame or with a code."""
-    platform.each_connection("cut" if code is None else "closed", Close(code), forget=not resumable)
+    platform.each_connection("cut" if code is None else "closed", GatewayClose(code), forget=not resumable)
 
 
 def invalidate(platform: Platform, *, resumable: bool) -> None:

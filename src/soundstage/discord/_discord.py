@@ -21,8 +21,8 @@ from soundstage.discord import _control as control
 from soundstage.discord._beginning import first_state
 from soundstage.discord._ids import Snowflakes
 from soundstage.discord._intents import PRIVILEGED, check_privileged
-from soundstage.discord._platform import Platform, Settings
-from soundstage.discord._records import Channel, ChannelType, Message, User
+from soundstage.discord._platform import DiscordSettings, Platform
+from soundstage.discord._records import Channel, ChannelType, DiscordMessage, User
 from soundstage.discord._rest import RestApi
 from soundstage.discord._scene import Scene
 from soundstage.discord._state import Guild
@@ -38,7 +38,7 @@ from soundstage.worlds import APP, WITHIN
 TOKEN: Final = "soundstage-discord-token"  # noqa: S105  (good for this world only)
 
 
-class Discord(DiscordWaits[Message, str | Channel], HttpServer):
+class Discord(DiscordWaits[DiscordMessage, str | Channel], HttpServer):
     """A virtual Discord with one guild, for one bot.
 
     Args:
@@ -94,7 +94,7 @@ class Discord(DiscordWaits[Message, str | Channel], HttpServer):
         snowflakes = Snowflakes(journal.clock)
         self._platform = Platform(
             first_state(snowflakes, guild=guild, bot=bot, channels=channels, users=users),
-            Settings(
+            DiscordSettings(
                 token=token,
                 privileged=check_privileged(privileged_intents),
                 heartbeat=heartbeat,
@@ -220,7 +220,7 @@ class Discord(DiscordWaits[Message, str | Channel], HttpServer):
             )
         return DiscordUser(self._scene, found)
 
-    def messages(self, channel: str | Channel | None = None) -> list[Message]:
+    def messages(self, channel: str | Channel | None = None) -> list[DiscordMessage]:
         """The messages in a channel as they are now, oldest first, whoever wrote them."""
         return self._platform.state.history(self._scene.channel(channel).id)
 

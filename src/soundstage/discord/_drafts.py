@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from soundstage.discord._problems import EMPTY, Refused, invalid
+from soundstage.discord._problems import EMPTY, RestRefused, invalid
 from soundstage.discord._records import MessageFlag
 
 LONGEST: Final = 2000  # characters
@@ -167,4 +167,4 @@ def described(draft: Draft, files: dict[str, Upload]) -> tuple[Upload, ...]:
 def need_something(draft: Draft, files: tuple[Upload, ...]) -> None:
     """Discord's 400 for a message without anything in it."""
     if draft.is_empty and not files:
-        raise Refused(EMPTY)
+        raise RestRefused(EMPTY)

@@ -21,7 +21,7 @@ from soundstage.discord import _payloads as payloads
 from soundstage.discord._events import DiscordGatewayChanged
 from soundstage.discord._intents import INTENTS, KNOWN, application_flags, disallowed, wants
 from soundstage.discord._platform import Platform
-from soundstage.discord._sessions import Close, Outbox, Session, encode
+from soundstage.discord._sessions import GatewayClose, GatewayOutbox, GatewaySession, encode
 from soundstage.journal import Noted
 
 HEARTBEAT: Final = 1
@@ -99,12 +99,12 @@ class Connection:
         transport: how payloads travel, for the journal.
     """
 
-    def __init__(self, platform: Platform, outbox: Outbox, *, version: str, transport: str) -> None:
+    def __init__(self, platform: Platform, outbox: GatewayOutbox, *, version: str, transport: str) -> None:
         self._platform = platform
         self._outbox = outbox
         self._version = version
         self._transport = transport
-        self._session: Session | None = None
+        self._session: GatewaySession | None = None
         self._times: deque[float] = deque()
         self._over = False
         self._table: Final[dict[int, Callable[[Any], None]]] = {
@@ -117,7 +117,7 @@ class Connection:
         }
 
     @property
-    def session(self) -> Session | None:
+    def session(self) -> GatewaySession | None:
         """The session, unless it has been invalidated."""
         session = self._session
         return session if session is not None and session.id in self._platform.sessions else None
@@ -169,7 +169,7 @@ class Connection:
         self._detach(code)
         reason = f"{CODES[code]} ({why})" if why else CODES[code]
         self._note("closed", code=code, reason=reason, by="discord")
-        self._outbox.put(Close(code, CODES[code]))
+        self._outbox.put(GatewayClose(code, CODES[code]))
 
     def _detach(self, code: int) -> None:
         session = self.session
@@ -205,7 +205,7 @@ class Connection:
         number, count = asked.shard
         if not 0 <= number < count:
             raise Wrong(4010, f"shard {number} of {count}")
-        session = Session(self._platform.ids.hex(32), intents, asked.shard)
+        session = GatewaySession(self._platform.ids.hex(32), intents, asked.shard)
         session.outbox = self._outbox
         self._session = self._platform.sessions[session.id] = session
         self._welcome(session)
@@ -220,7 +220,7 @@ class Connection:
             raise Wrong(4014, ", ".join(refused))
         return intents
 
-    def _welcome(self, session: Session) -> None:
+    def _welcome(self, session: GatewaySession) -> None:
         platform, state = self._platform, self._platform.state
         here = session.holds(state.guild.id)
         ready = {

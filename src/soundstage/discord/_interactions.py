@@ -25,10 +25,10 @@ from soundstage.discord._problems import (
     UNKNOWN_INTERACTION,
     UNKNOWN_MESSAGE,
     UNKNOWN_WEBHOOK,
-    Refused,
+    RestRefused,
     invalid,
 )
-from soundstage.discord._records import Channel, ChannelType, Message, MessageFlag
+from soundstage.discord._records import Channel, ChannelType, DiscordMessage, MessageFlag
 from soundstage.discord._state import Interaction
 
 COMMAND: Final = 2
@@ -57,7 +57,7 @@ class Use(NamedTuple):
     name: str
     data: dict[str, Any]
     values: dict[str, Any]
-    message: Message | None = None
+    message: DiscordMessage | None = None
 
 
 def begin(platform: Platform, user_id: int, channel: Channel, use: Use) -> Interaction:
@@ -161,7 +161,7 @@ class _Answer(NamedTuple):
 
     kind: Literal["message", "deferred", "deferred update", "update", "choices", "form"]
     types: frozenset[int]
-    give: Callable[[Platform, Interaction, dict[str, Any], dict[str, Upload]], Message | None]
+    give: Callable[[Platform, Interaction, dict[str, Any], dict[str, Upload]], DiscordMessage | None]
 
 
 def respond(
@@ -170,9 +170,9 @@ def respond(
     """The bot's first answer. Returns what Discord tells it about the message."""
     interaction = platform.state.interactions.get(token)
     if interaction is None or interaction.id != number or interaction.stage == "expired":
-        raise Refused(UNKNOWN_INTERACTION)
+        raise RestRefused(UNKNOWN_INTERACTION)
     if interaction.stage != "open":
-        raise Refused(ACKNOWLEDGED)
+        raise RestRefused(ACKNOWLEDGED)
     kind = body.get("type") if isinstance(body, dict) else None
     answer = _ANSWERS.get(kind) if isinstance(kind, int) else None
     if answer is None or interaction.type not in answer.types:
@@ -191,7 +191,7 @@ def respond(
 
 
 def _callback(
-    platform: Platform, interaction: Interaction, kind: Any, message: Message | None
+    platform: Platform, interaction: Interaction, kind: Any, message: DiscordMessage | None
 ) -> dict[str, Any]:
     told: dict[str, Any] = {"id": str(interaction.id), "type": interaction.type}
     if message is None:
@@ -213,7 +213,7 @@ def _ephemeral(draft: Draft) -> int:
 
 def _post(
     platform: Platform, interaction: Interaction, draft: Draft, files: tuple[Upload, ...], flags: int
-) -> Message:
+) -> DiscordMessage:
     return messages.post(
         platform,
         platform.state.channel(interaction.channel_id),
@@ -228,7 +228,7 @@ def _post(
 
 def _message(
     platform: Platform, interaction: Interaction, data: dict[str, Any], files: dict[str, Upload]
-) -> Message:
+) -> DiscordMessage:
     draft = parse_draft(data)
     uploads = described(draft, files)
     need_something(draft, uploads)
@@ -237,7 +237,7 @@ def _message(
     return message
 
 
-def _deferred(platform: Platform, interaction: Interaction, data: dict[str, Any], _: Any) -> Message:
+def _deferred(platform: Platform, interaction: Interaction, data: dict[str, Any], _: Any) -> DiscordMessage:
     flags = MessageFlag.LOADING | _ephemeral(parse_draft(data))
     message = _post(platform, interaction, Draft(), (), flags)
     _keep(platform, interaction, stage="deferred", original=message.id)
@@ -250,7 +250,7 @@ def _deferred_update(platform: Platform, interaction: Interaction, *_: Any) -> N
 
 def _update(
     platform: Platform, interaction: Interaction, data: dict[str, Any], files: dict[str, Upload]
-) -> Message:
+) -> DiscordMessage:
     source = _source(platform, interaction)
     draft = parse_draft(data)
     _keep(platform, interaction, stage="answered", original=source.id)
@@ -286,15 +286,15 @@ def answered(platform: Platform, token: str) -> Interaction:
     """The interaction of a token that may still be used, or Discord's 404 or 401."""
     interaction = platform.state.interactions.get(token)
     if interaction is None or interaction.stage in ("open", "expired"):
-        raise Refused(UNKNOWN_WEBHOOK)
+        raise RestRefused(UNKNOWN_WEBHOOK)
     if platform.now() - interaction.made_at > VALID:
-        raise Refused(INVALID_TOKEN)
+        raise RestRefused(INVALID_TOKEN)
     return interaction
 
 
 def follow_up(
     platform: Platform, interaction: Interaction, draft: Draft, files: dict[str, Upload]
-) -> Message:
+) -> DiscordMessage:
     """A further message. The first one after "later" takes the place of "the bot is thinking"."""
     uploads = described(draft, files)
     need_something(draft, uploads)
@@ -303,30 +303,34 @@ def follow_up(
     return _post(platform, interaction, draft, uploads, _ephemeral(draft))
 
 
-def _source(platform: Platform, interaction: Interaction) -> Message:
+def _source(platform: Platform, interaction: Interaction) -> DiscordMessage:
     known = platform.state.messages.get(interaction.channel_id, {}).get(interaction.message_id or 0)
     if known is None:
-        raise Refused(UNKNOWN_MESSAGE)
+        raise RestRefused(UNKNOWN_MESSAGE)
     return known
 
 
-def original(platform: Platform, interaction: Interaction) -> Message:
+def original(platform: Platform, interaction: Interaction) -> DiscordMessage:
     """The message of the first answer."""
     return of_interaction(platform, interaction, interaction.original or 0)
 
 
-def of_interaction(platform: Platform, interaction: Interaction, number: int) -> Message:
+def of_interaction(platform: Platform, interaction: Interaction, number: int) -> DiscordMessage:
     """A message that answers an interaction, whoever sees it, or Discord's 404."""
     known = platform.state.messages.get(interaction.channel_id, {}).get(number)
     ours = known is not None and (known.answers or {}).get("id") == str(interaction.id)
     if known is None or not (ours or known.id == interaction.original):
-        raise Refused(UNKNOWN_MESSAGE)
+        raise RestRefused(UNKNOWN_MESSAGE)
     return known
 
 
 def change(
-    platform: Platform, interaction: Interaction, message: Message, draft: Draft, files: dict[str, Upload]
-) -> Message:
+    platform: Platform,
+    interaction: Interaction,
+    message: DiscordMessage,
+    draft: Draft,
+    files: dict[str, Upload],
+) -> DiscordMessage:
     """Edit an answer; "the bot is thinking" becomes one."""
     if not message.loading:
         return messages.edit(platform, message, draft, files, by=platform.state.bot.id)
@@ -335,6 +339,6 @@ def change(
     return newer
 
 
-def remove(platform: Platform, message: Message) -> None:
+def remove(platform: Platform, message: DiscordMessage) -> None:
     """Delete an answer."""
     messages.delete(platform, message, by=platform.state.bot.id)

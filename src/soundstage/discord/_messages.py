@@ -13,13 +13,13 @@ from soundstage.discord import _payloads as payloads
 from soundstage.discord._drafts import Draft, Upload, described, listed, need_something, number
 from soundstage.discord._events import DiscordMessageChanged
 from soundstage.discord._platform import Platform
-from soundstage.discord._problems import NO_DMS, NOT_TEXT, NOT_THE_AUTHOR, Refused, invalid
+from soundstage.discord._problems import NO_DMS, NOT_TEXT, NOT_THE_AUTHOR, RestRefused, invalid
 from soundstage.discord._records import (
     WITH_MESSAGES,
     Attachment,
     Channel,
     ChannelType,
-    Message,
+    DiscordMessage,
     MessageFlag,
     MessageType,
 )
@@ -39,7 +39,7 @@ def post(
     flags: int = 0,
     answers: dict[str, Any] | None = None,
     cause: int | None = None,
-) -> Message:
+) -> DiscordMessage:
     """Post a message.
 
     Args:
@@ -54,7 +54,7 @@ def post(
     """
     _check_place(platform, channel, author_id)
     reply = _replied(platform, channel, draft)
-    message = Message(
+    message = DiscordMessage(
         id=platform.snowflakes.draw(),
         channel_id=channel.id,
         author_id=author_id,
@@ -79,7 +79,7 @@ def post(
     return message
 
 
-def journal(platform: Platform, message: Message, cause: int | None = None) -> None:
+def journal(platform: Platform, message: DiscordMessage, cause: int | None = None) -> None:
     """Put a message on record, under the label of its channel."""
     state = platform.state
     ours = message.author_id == state.bot.id
@@ -97,11 +97,11 @@ def journal(platform: Platform, message: Message, cause: int | None = None) -> N
 
 def _check_place(platform: Platform, channel: Channel, author_id: int) -> None:
     if channel.type not in WITH_MESSAGES:
-        raise Refused(NOT_TEXT)
+        raise RestRefused(NOT_TEXT)
     if channel.type is ChannelType.DM and author_id == platform.state.bot.id:
         others = [platform.state.users[user] for user in channel.recipients if user != author_id]
         if any(user.bot for user in others):
-            raise Refused(NO_DMS)
+            raise RestRefused(NO_DMS)
 
 
 def _replied(platform: Platform, channel: Channel, draft: Draft) -> int | None:
@@ -144,8 +144,8 @@ def attach(platform: Platform, channel_id: int, files: Iterable[Upload]) -> tupl
 
 
 def edited(
-    platform: Platform, message: Message, draft: Draft, files: dict[str, Upload] | None = None
-) -> Message:
+    platform: Platform, message: DiscordMessage, draft: Draft, files: dict[str, Upload] | None = None
+) -> DiscordMessage:
     """The message as `draft` changes it; what it does not say stays."""
     uploads = described(draft, files or {})
     attachments = message.attachments
@@ -164,11 +164,16 @@ def edited(
 
 
 def edit(
-    platform: Platform, message: Message, draft: Draft, files: dict[str, Upload] | None = None, *, by: int
-) -> Message:
+    platform: Platform,
+    message: DiscordMessage,
+    draft: Draft,
+    files: dict[str, Upload] | None = None,
+    *,
+    by: int,
+) -> DiscordMessage:
     """Change a message; only its author may."""
     if message.author_id != by:
-        raise Refused(NOT_THE_AUTHOR)
+        raise RestRefused(NOT_THE_AUTHOR)
     newer = edited(platform, message, draft, files)
     if not newer.text and not newer.components:
         need_something(Draft(), ())
@@ -180,8 +185,8 @@ def edit(
 
 
 def complete(
-    platform: Platform, message: Message, draft: Draft, files: dict[str, Upload], cause: int
-) -> Message:
+    platform: Platform, message: DiscordMessage, draft: Draft, files: dict[str, Upload], cause: int
+) -> DiscordMessage:
     """Put an answer in the place of "the bot is thinking": now the message counts as sent."""
     newer = edited(platform, message, draft, files)
     newer = replace(newer, flags=newer.flags & ~MessageFlag.LOADING)
@@ -192,7 +197,7 @@ def complete(
     return newer
 
 
-def delete(platform: Platform, message: Message, *, by: int, tell: bool = True) -> None:
+def delete(platform: Platform, message: DiscordMessage, *, by: int, tell: bool = True) -> None:
     """Delete a message."""
     channel = platform.state.channels[message.channel_id]
     del platform.state.messages[message.channel_id][message.id]
@@ -203,7 +208,7 @@ def delete(platform: Platform, message: Message, *, by: int, tell: bool = True) 
         platform.tell("MESSAGE_DELETE", channel, gone)
 
 
-def delete_many(platform: Platform, channel: Channel, messages: list[Message], *, by: int) -> None:
+def delete_many(platform: Platform, channel: Channel, messages: list[DiscordMessage], *, by: int) -> None:
     """Delete messages at once."""
     for message in messages:
         delete(platform, message, by=by, tell=False)
@@ -211,7 +216,7 @@ def delete_many(platform: Platform, channel: Channel, messages: list[Message], *
     platform.tell("MESSAGE_DELETE_BULK", channel, {"ids": ids, "channel_id": str(channel.id)})
 
 
-def pin(platform: Platform, message: Message, *, pinned: bool, by: int) -> None:
+def pin(platform: Platform, message: DiscordMessage, *, pinned: bool, by: int) -> None:
     """Pin a message, or take the pin away."""
     newer = replace(message, pinned=pinned)
     platform.state.put(newer)
@@ -222,7 +227,7 @@ def pin(platform: Platform, message: Message, *, pinned: bool, by: int) -> None:
     platform.tell("CHANNEL_PINS_UPDATE", channel, {"channel_id": str(channel.id), "last_pin_timestamp": last})
 
 
-def _note_change(platform: Platform, message: Message, change: Any, by: int, *, text: str) -> None:
+def _note_change(platform: Platform, message: DiscordMessage, change: Any, by: int, *, text: str) -> None:
     channel = platform.state.channels[message.channel_id]
     event = DiscordMessageChanged(
         change=change,

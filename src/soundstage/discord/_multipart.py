@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from soundstage.discord._drafts import Upload
-from soundstage.discord._problems import INVALID_JSON, Refused
+from soundstage.discord._problems import INVALID_JSON, RestRefused
 
 
 class Body(NamedTuple):
@@ -49,7 +49,7 @@ def _json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise Refused(INVALID_JSON) from None
+        raise RestRefused(INVALID_JSON) from None
 
 
 def _parts(data: bytes, boundary: str) -> list[tuple[Headers, bytes]]:

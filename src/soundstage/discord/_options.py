@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from soundstage.discord._records import Command
+from soundstage.discord._records import ApplicationCommand
 from soundstage.discord._routes_commands import CHAT_INPUT, shown
 from soundstage.errors import ExpectationError
 
@@ -35,12 +35,12 @@ _TYPE_NAMES: Final = {STRING: "text", INTEGER: "a whole number", BOOLEAN: "True 
 class Found(NamedTuple):
     """A command, the subcommands on the way to it, and the options that it takes."""
 
-    command: Command
+    command: ApplicationCommand
     path: tuple[tuple[int, str], ...]
     options: tuple[dict[str, Any], ...]
 
 
-def find(commands: Iterable[Command], typed: str) -> Found | None:
+def find(commands: Iterable[ApplicationCommand], typed: str) -> Found | None:
     """The command that a user means with `/ask` or `/remind add`; those of the guild come first."""
     words = typed.removeprefix("/").split()
     chat = [command for command in commands if command.type == CHAT_INPUT]
@@ -50,7 +50,7 @@ def find(commands: Iterable[Command], typed: str) -> Found | None:
     return None
 
 
-def _descend(command: Command, words: list[str]) -> Found | None:
+def _descend(command: ApplicationCommand, words: list[str]) -> Found | None:
     options = command.spec.get("options") or []
     path: list[tuple[int, str]] = []
     for word in words:
@@ -66,7 +66,7 @@ def _descend(command: Command, words: list[str]) -> Found | None:
     return Found(command, tuple(path), tuple(options))
 
 
-def names(commands: Iterable[Command]) -> list[str]:
+def names(commands: Iterable[ApplicationCommand]) -> list[str]:
     """All that a user can type, with subcommands, for messages."""
     found: list[str] = []
     for command in commands:

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Any
 
 from soundstage.discord._records import (
+    ApplicationCommand,
     Attachment,
     Channel,
     ChannelType,
-    Command,
+    DiscordMessage,
     Member,
-    Message,
     Reaction,
     Role,
     User,
@@ -169,7 +169,7 @@ def reaction(state: State, record: Reaction) -> Json:
     }
 
 
-def message(state: State, record: Message, *, nested: bool = False) -> Json:
+def message(state: State, record: DiscordMessage, *, nested: bool = False) -> Json:
     """A message; the one that it replies to is inside, unless this one is inside another itself."""
     payload: Json = {
         "id": str(record.id),
@@ -204,7 +204,7 @@ def message(state: State, record: Message, *, nested: bool = False) -> Json:
     return payload if record.reply_to is None else payload | _reference(state, record, nested=nested)
 
 
-def _reference(state: State, record: Message, *, nested: bool) -> Json:
+def _reference(state: State, record: DiscordMessage, *, nested: bool) -> Json:
     where = state.channels[record.channel_id]
     reference: Json = {
         "type": 0,
@@ -294,7 +294,7 @@ def application(state: State, flags: int) -> Json:
     }
 
 
-def command(state: State, record: Command) -> Json:
+def command(state: State, record: ApplicationCommand) -> Json:
     """A command as it was registered, with what Discord adds."""
     defaults: Json = {
         "description": "",

@@ -19,8 +19,8 @@ from soundstage.discord import _payloads as payloads
 from soundstage.discord._events import DiscordChannelChanged, DiscordGatewayChanged, DiscordTyped
 from soundstage.discord._ids import Snowflakes
 from soundstage.discord._intents import INTENTS, wants
-from soundstage.discord._records import Channel, ChannelType, Message
-from soundstage.discord._sessions import Close, Session
+from soundstage.discord._records import Channel, ChannelType, DiscordMessage
+from soundstage.discord._sessions import GatewayClose, GatewaySession
 from soundstage.discord._state import State
 from soundstage.journal import Event, Journal
 
@@ -28,7 +28,7 @@ Later = Callable[[float, Callable[[], None]], Any]
 CHANNEL_EVENTS: Final = {"created": "CREATE", "changed": "UPDATE", "deleted": "DELETE"}
 
 
-class Settings:
+class DiscordSettings:
     """Settings of a Discord, fixed while it runs.
 
     Attributes:
@@ -71,7 +71,7 @@ class Platform:
     def __init__(
         self,
         state: State,
-        settings: Settings,
+        settings: DiscordSettings,
         journal: Journal,
         *,
         ids: IdSource,
@@ -84,9 +84,9 @@ class Platform:
         self.ids = ids
         self.snowflakes = snowflakes
         self.later = later
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, GatewaySession] = {}
         self.positions: dict[int, int] = {}  # message -> position of its event
-        self.posted: dict[int, Message] = {}  # position of its event -> message, as it was then
+        self.posted: dict[int, DiscordMessage] = {}  # position of its event -> message, as it was then
         self.received: dict[int, int] = {}  # channel -> position of the newest message of a user
         self._journal = journal
         self._source = source
@@ -122,7 +122,7 @@ class Platform:
             if session.holds(guild_id) and wants(session.intents, event, private=private):
                 session.dispatch(event, payload)
 
-    def tell_message(self, event: str, message: Message) -> None:
+    def tell_message(self, event: str, message: DiscordMessage) -> None:
         """Send a new or edited message. Without the intent for it, its content is left out."""
         channel = self.state.channels[message.channel_id]
         private = channel.type is ChannelType.DM
@@ -147,14 +147,14 @@ class Platform:
         """Whether the bot has a session with a connection."""
         return any(session.outbox is not None for session in self.sessions.values())
 
-    def end_session(self, session: Session) -> None:
+    def end_session(self, session: GatewaySession) -> None:
         """Forget a session: it cannot be resumed."""
         self.sessions.pop(session.id, None)
 
     def each_connection(
         self,
         change: Literal["closed", "cut", "invalidated", "asked to reconnect"],
-        item: bytes | Close,
+        item: bytes | GatewayClose,
         *,
         forget: bool,
     ) -> None:
@@ -165,9 +165,9 @@ class Platform:
                 self.end_session(session)
             if outbox is None:
                 continue
-            if isinstance(item, Close) or forget:
+            if isinstance(item, GatewayClose) or forget:
                 session.outbox = None
-            code = item.code or 0 if isinstance(item, Close) else 0
+            code = item.code or 0 if isinstance(item, GatewayClose) else 0
             self.record(DiscordGatewayChanged(change=change, session=session.id, code=code, by="discord"))
             outbox.put(item)
 

@@ -49,7 +49,7 @@ INVALID_JSON: Final = Problem(400, 50109, "The request body contains invalid JSO
 THREAD_EXISTS: Final = Problem(400, 160004, "A thread has already been created for this message")
 
 
-class Refused(Exception):  # noqa: N818  (it says what happened)
+class RestRefused(Exception):  # noqa: N818  (it says what happened)
     """Raised by a handler that answers with a problem.
 
     Args:
@@ -76,6 +76,6 @@ class Refused(Exception):  # noqa: N818  (it says what happened)
         return {**body, "errors": self.errors} if self.errors else body
 
 
-def invalid(field: str, code: str, message: str) -> Refused:
+def invalid(field: str, code: str, message: str) -> RestRefused:
     """The answer to a field that is wrong."""
-    return Refused(INVALID_FORM, field=field, code=code, message=message)
+    return RestRefused(INVALID_FORM, field=field, code=code, message=message)

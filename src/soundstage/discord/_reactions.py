@@ -10,7 +10,7 @@ import msgspec
 from soundstage.discord import _payloads as payloads
 from soundstage.discord._events import DiscordReacted
 from soundstage.discord._platform import Platform
-from soundstage.discord._records import Message, Reaction
+from soundstage.discord._records import DiscordMessage, Reaction
 
 Change = Literal["added", "removed"]
 _CUSTOM: Final = re.compile(r"<?(?:a?:)?(?P<name>\w+):(?P<id>\d+)>?")
@@ -22,7 +22,7 @@ def emoji_key(text: str) -> str:
     return f"{found['name']}:{found['id']}" if found else text
 
 
-def react(platform: Platform, message: Message, emoji: str, user_id: int) -> None:
+def react(platform: Platform, message: DiscordMessage, emoji: str, user_id: int) -> None:
     """Put an emoji under a message; harmless when it is there."""
     known = {reaction.emoji: reaction.users for reaction in message.reactions}
     if user_id in known.get(emoji, ()):
@@ -35,7 +35,7 @@ def react(platform: Platform, message: Message, emoji: str, user_id: int) -> Non
     _tell_reaction(platform, message, "added", emoji, user_id, extra)
 
 
-def unreact(platform: Platform, message: Message, emoji: str, user_id: int) -> None:
+def unreact(platform: Platform, message: DiscordMessage, emoji: str, user_id: int) -> None:
     """Take an emoji away; harmless when it is not there."""
     known = {reaction.emoji: reaction.users for reaction in message.reactions}
     if user_id not in known.get(emoji, ()):
@@ -45,7 +45,7 @@ def unreact(platform: Platform, message: Message, emoji: str, user_id: int) -> N
     _tell_reaction(platform, message, "removed", emoji, user_id, {})
 
 
-def clear_reactions(platform: Platform, message: Message, emoji: str | None = None) -> None:
+def clear_reactions(platform: Platform, message: DiscordMessage, emoji: str | None = None) -> None:
     """Take away all emoji, or all of one kind."""
     known = {} if emoji is None else {item.emoji: item.users for item in message.reactions}
     gone = [item for item in message.reactions if emoji in (None, item.emoji)]
@@ -62,19 +62,26 @@ def clear_reactions(platform: Platform, message: Message, emoji: str | None = No
         platform.tell("MESSAGE_REACTION_REMOVE_EMOJI", channel, where | {"emoji": payloads.emoji(emoji)})
 
 
-def _put_reactions(platform: Platform, message: Message, known: dict[str, tuple[int, ...]]) -> None:
+def _put_reactions(platform: Platform, message: DiscordMessage, known: dict[str, tuple[int, ...]]) -> None:
     kept = tuple(Reaction(emoji=emoji, users=users) for emoji, users in known.items() if users)
     platform.state.put(msgspec.structs.replace(message, reactions=kept))
 
 
-def _note_reaction(platform: Platform, message: Message, change: Change, emoji: str, user_id: int) -> None:
+def _note_reaction(
+    platform: Platform, message: DiscordMessage, change: Change, emoji: str, user_id: int
+) -> None:
     label = platform.state.label(platform.state.channels[message.channel_id])
     event = DiscordReacted(change=change, emoji=emoji, channel=label, sender=platform.name(user_id))
     platform.record(event, platform.positions.get(message.id))
 
 
 def _tell_reaction(
-    platform: Platform, message: Message, change: Change, emoji: str, user_id: int, extra: dict[str, Any]
+    platform: Platform,
+    message: DiscordMessage,
+    change: Change,
+    emoji: str,
+    user_id: int,
+    extra: dict[str, Any],
 ) -> None:
     _note_reaction(platform, message, change, emoji, user_id)
     data = {

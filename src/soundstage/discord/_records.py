@@ -134,7 +134,7 @@ class Reaction(_Frozen, frozen=True, kw_only=True):
     users: tuple[int, ...]
 
 
-class Message(_Frozen, frozen=True, kw_only=True):
+class DiscordMessage(_Frozen, frozen=True, kw_only=True):
     """A message, as it is now.
 
     Attributes:
@@ -184,7 +184,7 @@ class Message(_Frozen, frozen=True, kw_only=True):
         )
 
 
-class Command(_Frozen, frozen=True, kw_only=True):
+class ApplicationCommand(_Frozen, frozen=True, kw_only=True):
     """A command that the bot has registered; `spec` is what it sent. Without a guild it is global."""
 
     id: int

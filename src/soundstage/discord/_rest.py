@@ -1,7 +1,7 @@
 """The REST API: finds the route of a request, checks who asks and what they may do, and answers.
 
 In this order, as at Discord: version, route, token, rate limit, body, channel and permissions, and then the
-handler of the route. Whatever refuses raises `Refused` and becomes Discord's answer; it is journaled as
+handler of the route. Whatever refuses raises `RestRefused` and becomes Discord's answer; it is journaled as
 `RequestRefused`. A request that leaves no other trace in the journal is journaled as `RequestServed`.
 """
 
@@ -33,7 +33,7 @@ from soundstage.discord._problems import (
     UNAUTHORIZED,
     WRONG_METHOD,
     WRONG_VERSION,
-    Refused,
+    RestRefused,
 )
 from soundstage.journal import Journal, RequestRefused, RequestServed
 from soundstage.net import Exchange, HttpRequest
@@ -66,7 +66,7 @@ def _find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     for route, match in found:
         if route.method == method:
             return route, match.groupdict()
-    raise Refused(WRONG_METHOD if found else NO_ROUTE)
+    raise RestRefused(WRONG_METHOD if found else NO_ROUTE)
 
 
 # Routes with fewer variable parts come first: `messages/pins` is not the message with the id "pins".
@@ -75,7 +75,7 @@ _PATTERNS: Final = sorted(
 )
 
 
-class Answer(NamedTuple):
+class RestAnswer(NamedTuple):
     """The answer to a request."""
 
     status: int
@@ -106,7 +106,7 @@ class RestApi:
         await exchange.reply(answer.status, answer.headers, answer.body)
         self.unsettled = True
 
-    def _file(self, path: str) -> Answer | None:
+    def _file(self, path: str) -> RestAnswer | None:
         """The content of an attachment."""
         found = _FILE.fullmatch(path)
         content = self._platform.state.files.get(int(found["number"])) if found else None
@@ -115,9 +115,9 @@ class RestApi:
         self._journal.append(
             RequestServed(format="discord", path=path, what="attachment"), source=self._source
         )
-        return Answer(200, {"content-type": "application/octet-stream"}, content)
+        return RestAnswer(200, {"content-type": "application/octet-stream"}, content)
 
-    def _answer(self, request: HttpRequest) -> Answer:
+    def _answer(self, request: HttpRequest) -> RestAnswer:
         before = len(self._journal)
         try:
             route, params = self._route(request)
@@ -125,29 +125,33 @@ class RestApi:
             if limit is not None:
                 return self._limited(route, limit)
             result = route.handler(self._call(request, route, params))
-        except Refused as refused:
+        except RestRefused as refused:
             return self._refused(request, refused)
         if len(self._journal) == before:
             served = RequestServed(format="discord", path=request.path, what=route.handler.__name__)
             self._journal.append(served, source=self._source)
         reset = f"{self._platform.now().timestamp() + 1:.3f}"
         headers = PLENTY | {"x-ratelimit-bucket": bucket(route.key), "x-ratelimit-reset": reset}
-        return Answer(204, headers, b"") if result is None else Answer(200, headers | JSON, _encode(result))
+        return (
+            RestAnswer(204, headers, b"")
+            if result is None
+            else RestAnswer(200, headers | JSON, _encode(result))
+        )
 
     def _route(self, request: HttpRequest) -> tuple[Route, dict[str, str]]:
         found = _API.fullmatch(request.path)
         if found is None:
-            raise Refused(NO_ROUTE)
+            raise RestRefused(NO_ROUTE)
         if (found["version"] or "") not in VERSIONS:
-            raise Refused(WRONG_VERSION)
+            raise RestRefused(WRONG_VERSION)
         route, params = _find(request.method, found["path"])
         if route.token and request.headers.get("authorization") != f"Bot {self._platform.settings.token}":
-            raise Refused(UNAUTHORIZED)
+            raise RestRefused(UNAUTHORIZED)
         return route, params
 
     def _call(self, request: HttpRequest, route: Route, params: dict[str, str]) -> Call:
         if request.too_large:
-            raise Refused(TOO_LARGE)
+            raise RestRefused(TOO_LARGE)
         body = parse_body(request.headers.get("content-type", ""), request.body)
         call = Call(
             platform=self._platform,
@@ -160,16 +164,16 @@ class RestApi:
             self._platform.state.need(call.me, call.channel, *route.needs)
         return call
 
-    def _limited(self, route: Route, limit: Limit) -> Answer:
+    def _limited(self, route: Route, limit: Limit) -> RestAnswer:
         event = DiscordRateLimited(
             route=route.key,
             scope="user" if limit.route else "global",
             retry_after=limit.retry_after,
         )
         self._journal.append(event, source=self._source)
-        return Answer(429, refusal_headers(limit, route.key) | JSON, _encode(limit.body))
+        return RestAnswer(429, refusal_headers(limit, route.key) | JSON, _encode(limit.body))
 
-    def _refused(self, request: HttpRequest, refused: Refused) -> Answer:
+    def _refused(self, request: HttpRequest, refused: RestRefused) -> RestAnswer:
         problem = refused.problem
         event = RequestRefused(
             format="discord",
@@ -179,7 +183,7 @@ class RestApi:
             body=request.body[:SHOWN].decode("utf-8", "replace"),
         )
         self._journal.append(event, source=self._source)
-        return Answer(problem.status, dict(JSON), _encode(refused.body))
+        return RestAnswer(problem.status, dict(JSON), _encode(refused.body))
 
 
 def _typed(params: dict[str, str]) -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,7 @@ from soundstage.discord import _channels as channels
 from soundstage.discord import _payloads as payloads
 from soundstage.discord._call import Call, Route
 from soundstage.discord._drafts import number
-from soundstage.discord._problems import UNKNOWN_MEMBER, WRONG_TYPE, Refused, invalid
+from soundstage.discord._problems import UNKNOWN_MEMBER, WRONG_TYPE, RestRefused, invalid
 from soundstage.discord._records import THREADS, Channel, ChannelType, Overwrite
 
 LONGEST_NAME: Final = 100
@@ -33,7 +33,7 @@ def get_channel(call: Call) -> Any:
 def edit_channel(call: Call) -> Any:
     channel, fields = call.channel, call.fields
     if channel.type is ChannelType.DM:
-        raise Refused(WRONG_TYPE)
+        raise RestRefused(WRONG_TYPE)
     if not (channel.is_thread and channel.owner_id == call.me):
         manage = "MANAGE_THREADS" if channel.is_thread else "MANAGE_CHANNELS"
         call.platform.state.need(call.me, channel, manage)
@@ -116,7 +116,7 @@ def start_thread_from_message(call: Call) -> Any:
 
 def _thread(call: Call) -> Channel:
     if not call.channel.is_thread:
-        raise Refused(WRONG_TYPE)
+        raise RestRefused(WRONG_TYPE)
     return call.channel
 
 
@@ -137,7 +137,7 @@ def leave_thread(call: Call) -> None:
 def get_thread_member(call: Call) -> Any:
     thread = _thread(call)
     if call.params["user_id"] not in thread.members:
-        raise Refused(UNKNOWN_MEMBER)
+        raise RestRefused(UNKNOWN_MEMBER)
     return payloads.thread_member(thread, call.params["user_id"])
 
 

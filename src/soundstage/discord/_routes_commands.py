@@ -15,10 +15,10 @@ from soundstage.discord._problems import (
     UNKNOWN_APPLICATION,
     UNKNOWN_COMMAND,
     UNKNOWN_GUILD,
-    Refused,
+    RestRefused,
     invalid,
 )
-from soundstage.discord._records import Command
+from soundstage.discord._records import ApplicationCommand
 
 CHAT_INPUT: Final = 1
 LONGEST_NAME: Final = 32
@@ -28,23 +28,23 @@ _NAME: Final = re.compile(r"[-_'\w\u0900-\u097f\u0e00-\u0e7f]{1,32}")
 def _scope(call: Call) -> int | None:
     """The guild in the path, if there is one; who asks must be the application itself."""
     if call.params["application_id"] != call.me:
-        raise Refused(UNKNOWN_APPLICATION)
+        raise RestRefused(UNKNOWN_APPLICATION)
     guild_id: int | None = call.params.get("guild_id")
     if guild_id not in (None, call.platform.state.guild.id):
-        raise Refused(UNKNOWN_GUILD)
+        raise RestRefused(UNKNOWN_GUILD)
     return guild_id
 
 
-def _those(call: Call) -> list[Command]:
+def _those(call: Call) -> list[ApplicationCommand]:
     scope = _scope(call)
     return [command for command in call.platform.state.commands.values() if command.guild_id == scope]
 
 
-def _that(call: Call) -> Command:
+def _that(call: Call) -> ApplicationCommand:
     for command in _those(call):
         if command.id == call.params["command_id"]:
             return command
-    raise Refused(UNKNOWN_COMMAND)
+    raise RestRefused(UNKNOWN_COMMAND)
 
 
 def _checked(spec: Any, field: str = "") -> dict[str, Any]:
@@ -65,12 +65,12 @@ def _checked(spec: Any, field: str = "") -> dict[str, Any]:
     return spec
 
 
-def _keep(call: Call, spec: dict[str, Any]) -> Command:
+def _keep(call: Call, spec: dict[str, Any]) -> ApplicationCommand:
     """Add a command, or replace the one of the same name and type."""
     scope, kind = _scope(call), spec.get("type", CHAT_INPUT)
     same = [command.id for command in _those(call) if (command.name, command.type) == (spec["name"], kind)]
     number = same[0] if same else call.platform.snowflakes.draw()
-    command = Command(id=number, name=spec["name"], type=kind, spec=spec, guild_id=scope)
+    command = ApplicationCommand(id=number, name=spec["name"], type=kind, spec=spec, guild_id=scope)
     call.platform.state.commands[number] = command
     return command
 
@@ -81,7 +81,7 @@ def _told(call: Call) -> None:
     call.platform.record(DiscordCommandsRegistered(commands=names, scope="guild" if guild else "global"))
 
 
-def shown(command: Command) -> str:
+def shown(command: ApplicationCommand) -> str:
     """A command as users write it: `/ask`; commands of menus have no slash."""
     return f"/{command.name}" if command.type == CHAT_INPUT else command.name
 
@@ -116,7 +116,7 @@ def replace_commands(call: Call) -> Any:
 def edit_command(call: Call) -> Any:
     old = _that(call)
     spec = _checked(old.spec | call.fields)
-    newer = Command(id=old.id, name=spec["name"], type=old.type, spec=spec, guild_id=old.guild_id)
+    newer = ApplicationCommand(id=old.id, name=spec["name"], type=old.type, spec=spec, guild_id=old.guild_id)
     call.platform.state.commands[old.id] = newer
     _told(call)
     return payloads.command(call.platform.state, newer)

@@ -14,7 +14,7 @@ from soundstage.discord import _payloads as payloads
 from soundstage.discord._call import Call, Route
 from soundstage.discord._drafts import number
 from soundstage.discord._intents import application_flags
-from soundstage.discord._problems import NO_DMS, UNKNOWN_GUILD, Refused, invalid
+from soundstage.discord._problems import NO_DMS, UNKNOWN_GUILD, RestRefused, invalid
 from soundstage.discord._records import ChannelType
 from soundstage.discord._state import State
 
@@ -72,7 +72,7 @@ def list_my_guilds(call: Call) -> Any:
 def open_private(call: Call) -> Any:
     other = call.platform.state.user(number("recipient_id", call.fields.get("recipient_id") or ""))
     if other.id == call.me:
-        raise Refused(NO_DMS)
+        raise RestRefused(NO_DMS)
     return payloads.channel(call.platform.state, channels.open_private(call.platform, other.id))
 
 
@@ -81,7 +81,7 @@ def open_private(call: Call) -> Any:
 
 def _guild(call: Call) -> State:
     if call.params["guild_id"] != call.platform.state.guild.id:
-        raise Refused(UNKNOWN_GUILD)
+        raise RestRefused(UNKNOWN_GUILD)
     return call.platform.state
 
 

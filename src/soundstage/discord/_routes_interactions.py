@@ -11,8 +11,8 @@ from soundstage.discord import _interactions as interactions
 from soundstage.discord import _payloads as payloads
 from soundstage.discord._call import Call, Route
 from soundstage.discord._drafts import parse_draft
-from soundstage.discord._problems import UNKNOWN_WEBHOOK, Refused
-from soundstage.discord._records import Message
+from soundstage.discord._problems import UNKNOWN_WEBHOOK, RestRefused
+from soundstage.discord._records import DiscordMessage
 from soundstage.discord._state import Interaction
 
 
@@ -26,11 +26,11 @@ def respond(call: Call) -> Any:
 
 def _interaction(call: Call) -> Interaction:
     if call.params["application_id"] != call.me:
-        raise Refused(UNKNOWN_WEBHOOK)
+        raise RestRefused(UNKNOWN_WEBHOOK)
     return interactions.answered(call.platform, call.params["token"])
 
 
-def _message(call: Call) -> Message:
+def _message(call: Call) -> DiscordMessage:
     """The message in the path; without one, the original answer."""
     interaction = _interaction(call)
     if "message_id" not in call.params:

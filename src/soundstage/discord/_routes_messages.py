@@ -15,8 +15,8 @@ from soundstage.discord._call import Call, Route
 from soundstage.discord._drafts import described, need_something, number, parse_draft
 from soundstage.discord._ids import snowflake
 from soundstage.discord._permissions import BITS
-from soundstage.discord._problems import ARCHIVED, BULK_COUNT, TOO_OLD, Refused, invalid
-from soundstage.discord._records import Message
+from soundstage.discord._problems import ARCHIVED, BULK_COUNT, TOO_OLD, RestRefused, invalid
+from soundstage.discord._records import DiscordMessage
 
 MOST: Final = 100
 VALID_FOR_BULK: Final = timedelta(days=14)
@@ -25,7 +25,7 @@ VALID_FOR_BULK: Final = timedelta(days=14)
 def create_message(call: Call) -> Any:
     state, channel = call.platform.state, call.channel
     if channel.archived and channel.locked:
-        raise Refused(ARCHIVED)
+        raise RestRefused(ARCHIVED)
     draft = parse_draft(call.fields)
     files = described(draft, call.files)
     need_something(draft, files)
@@ -79,10 +79,10 @@ def delete_messages(call: Call) -> None:
     if not isinstance(ids, list):
         raise invalid("messages", "BASE_TYPE_REQUIRED", "This field is required")
     if not 2 <= len(ids) <= MOST:
-        raise Refused(BULK_COUNT)
+        raise RestRefused(BULK_COUNT)
     wanted = {number("messages", value) for value in ids}
     if min(wanted) < snowflake(call.platform.now() - VALID_FOR_BULK):
-        raise Refused(TOO_OLD)
+        raise RestRefused(TOO_OLD)
     found = [message for message in call.platform.state.history(call.channel.id) if message.id in wanted]
     messages.delete_many(call.platform, call.channel, found, by=call.me)
 
@@ -151,7 +151,7 @@ def list_reactions(call: Call) -> Any:
     return [payloads.user(state.users[user]) for user in sorted(users) if user > after][:limit]
 
 
-def _users(message: Message, emoji: str) -> tuple[int, ...]:
+def _users(message: DiscordMessage, emoji: str) -> tuple[int, ...]:
     return next((item.users for item in message.reactions if item.emoji == emoji), ())
 
 

@@ -17,7 +17,7 @@ from typing import Final
 from soundstage.discord import _options as options
 from soundstage.discord._events import DiscordCommandsRegistered
 from soundstage.discord._platform import Platform
-from soundstage.discord._records import Channel, ChannelType, Message, User
+from soundstage.discord._records import Channel, ChannelType, DiscordMessage, User
 from soundstage.discord._rest import RestApi
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.journal import Journal, Record
@@ -111,7 +111,7 @@ class Scene:
             raise ScriptError(f"there is no role {name!r}", seen=", ".join(roles))
         return roles[name]
 
-    def shown_to(self, user_id: int) -> list[Message]:
+    def shown_to(self, user_id: int) -> list[DiscordMessage]:
         """All messages that a user can see now, newest first."""
         found = [message for known in self.platform.state.messages.values() for message in known.values()]
         return sorted(
@@ -120,14 +120,14 @@ class Scene:
             reverse=True,
         )
 
-    def _sees(self, user_id: int, message: Message) -> bool:
+    def _sees(self, user_id: int, message: DiscordMessage) -> bool:
         channel = self.platform.state.channels[message.channel_id]
         if channel.type is ChannelType.DM and user_id not in channel.recipients:
             return False
         to_whom = ((message.answers or {}).get("user") or {}).get("id")
         return not message.ephemeral or to_whom == str(user_id)
 
-    def current(self, message: Message) -> Message:
+    def current(self, message: DiscordMessage) -> DiscordMessage:
         """A message as it is now.
 
         Raises:

@@ -16,17 +16,17 @@ import msgspec
 _encode = msgspec.json.Encoder().encode
 
 
-class Close(NamedTuple):
+class GatewayClose(NamedTuple):
     """The last item of an outbox: close with a code, or cut the connection if there is none."""
 
     code: int | None = None
     reason: str = ""
 
 
-class Outbox(Protocol):
+class GatewayOutbox(Protocol):
     """Where a connection takes what it sends, in order."""
 
-    def put(self, item: bytes | Close) -> None:
+    def put(self, item: bytes | GatewayClose) -> None:
         """Add one payload, or the end."""
         ...
 
@@ -39,7 +39,7 @@ class Outbox(Protocol):
         ...
 
 
-class Session:
+class GatewaySession:
     """One session of the bot.
 
     Args:
@@ -52,7 +52,7 @@ class Session:
         self.id = id
         self.intents = intents
         self.shard = shard
-        self.outbox: Outbox | None = None
+        self.outbox: GatewayOutbox | None = None
         self._sent: list[bytes] = []
 
     @property

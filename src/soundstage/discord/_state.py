@@ -1,6 +1,6 @@
 """The state of one Discord: a guild and all in it. Pure: records in dictionaries, no clock, no sockets.
 
-Look-ups that a request asks for raise `Refused` with Discord's own answer.
+Look-ups that a request asks for raise `RestRefused` with Discord's own answer.
 """
 
 from __future__ import annotations
@@ -17,9 +17,17 @@ from soundstage.discord._problems import (
     UNKNOWN_MEMBER,
     UNKNOWN_MESSAGE,
     UNKNOWN_USER,
-    Refused,
+    RestRefused,
 )
-from soundstage.discord._records import Channel, ChannelType, Command, Member, Message, Role, User
+from soundstage.discord._records import (
+    ApplicationCommand,
+    Channel,
+    ChannelType,
+    DiscordMessage,
+    Member,
+    Role,
+    User,
+)
 
 InteractionStage = Literal["open", "deferred", "deferred update", "answered", "expired"]
 
@@ -63,8 +71,8 @@ class State:
         self.members: dict[int, Member] = {}
         self.roles: dict[int, Role] = {}
         self.channels: dict[int, Channel] = {}
-        self.messages: dict[int, dict[int, Message]] = {}  # channel -> id -> message, oldest first
-        self.commands: dict[int, Command] = {}
+        self.messages: dict[int, dict[int, DiscordMessage]] = {}  # channel -> id -> message, oldest first
+        self.commands: dict[int, ApplicationCommand] = {}
         self.interactions: dict[str, Interaction] = {}  # by token
         self.forms: dict[int, tuple[Interaction, dict[str, Any]]] = {}  # user -> the form that is open
         self.files: dict[int, bytes] = {}  # contents of attachments
@@ -74,7 +82,7 @@ class State:
     def channel(self, channel_id: int) -> Channel:
         """The channel, or Discord's 404."""
         if channel_id not in self.channels:
-            raise Refused(UNKNOWN_CHANNEL)
+            raise RestRefused(UNKNOWN_CHANNEL)
         return self.channels[channel_id]
 
     def label(self, channel: Channel) -> str:
@@ -110,18 +118,18 @@ class State:
 
     # messages
 
-    def message(self, channel_id: int, message_id: int) -> Message:
+    def message(self, channel_id: int, message_id: int) -> DiscordMessage:
         """A message that everybody in the channel sees, or Discord's 404."""
         message = self.messages.get(channel_id, {}).get(message_id)
         if message is None or message.ephemeral:
-            raise Refused(UNKNOWN_MESSAGE)
+            raise RestRefused(UNKNOWN_MESSAGE)
         return message
 
-    def history(self, channel_id: int) -> list[Message]:
+    def history(self, channel_id: int) -> list[DiscordMessage]:
         """The messages that everybody in the channel sees, oldest first."""
         return [message for message in self.messages.get(channel_id, {}).values() if not message.ephemeral]
 
-    def put(self, message: Message) -> None:
+    def put(self, message: DiscordMessage) -> None:
         """Keep a new message, or the newer form of one."""
         self.messages.setdefault(message.channel_id, {})[message.id] = message
 
@@ -130,13 +138,13 @@ class State:
     def user(self, user_id: int) -> User:
         """The user, or Discord's 404."""
         if user_id not in self.users:
-            raise Refused(UNKNOWN_USER)
+            raise RestRefused(UNKNOWN_USER)
         return self.users[user_id]
 
     def member(self, user_id: int) -> Member:
         """The member of the guild, or Discord's 404."""
         if user_id not in self.members:
-            raise Refused(UNKNOWN_MEMBER)
+            raise RestRefused(UNKNOWN_MEMBER)
         return self.members[user_id]
 
     def find_user(self, name: str) -> User | None:
@@ -160,10 +168,10 @@ class State:
             return
         lacking = perms.missing(self.permissions(user_id, channel), names, channel)
         if lacking is not None:
-            raise Refused(MISSING_ACCESS if lacking == "VIEW_CHANNEL" else MISSING_PERMISSIONS)
+            raise RestRefused(MISSING_ACCESS if lacking == "VIEW_CHANNEL" else MISSING_PERMISSIONS)
 
     def need_in_guild(self, user_id: int, *names: str) -> None:
         """Go on if the user has these permissions in the guild; else Discord's 403."""
         allowed = self.permissions(user_id)
         if any(not allowed & perms.bit(name) for name in names):
-            raise Refused(MISSING_PERMISSIONS)
+            raise RestRefused(MISSING_PERMISSIONS)

@@ -1,13 +1,13 @@
 """Connections of the gateway: a socket, a line of payloads to send, and the deadline for heartbeats.
 
 How it works. Two tasks serve a connection. One reads, and hands messages to `Connection`, which answers by
-putting payloads into the `Line`. The other writes what is in the line, in order, so that nobody who puts
-something there ever waits. An item of class `Close` ends both: with a closing frame if it has a code, and with
+putting payloads into the `GatewayLine`. The other writes what is in the line, in order, so that nobody who puts
+something there ever waits. An item of class `GatewayClose` ends both: with a closing frame if it has a code, and with
 a cut connection if it has none. A connection whose bot does not beat in time is closed by a timer, which every
 heartbeat sets back. When the timer itself is late, this loop was held up (a breakpoint, a machine that is too busy):
 what the bot has sent may not have been read yet, or the bot was held up too; it gets the whole time again.
 
-`Line.round_trip` sends a ping of the WebSocket and waits for its answer. When it comes, the bot has taken notice
+`GatewayLine.round_trip` sends a ping of the WebSocket and waits for its answer. When it comes, the bot has taken notice
 of everything that was sent before. The acts of users wait for that (see `_scene`). A request for a heartbeat, which
 Discord has too, would not do: libraries count those among what they send, and send no more than 120 in a minute.
 """
@@ -23,14 +23,14 @@ from urllib.parse import parse_qs
 
 from soundstage.discord._gateway import GOING_AWAY, Connection
 from soundstage.discord._platform import Platform
-from soundstage.discord._sessions import Close
+from soundstage.discord._sessions import GatewayClose
 from soundstage.net import WebSocket, WebSocketClosed
 
 GRACE: Final = 1.5  # of the heartbeat interval; a bot that is later than that has lost its session
 HELD_UP: Final = 0.02  # seconds that a timer is late when the loop was
 
 
-class Line:
+class GatewayLine:
     """The messages to send on one connection, and whether the bot is still alive.
 
     Args:
@@ -41,18 +41,18 @@ class Line:
     def __init__(self, pack: Callable[[bytes], str | bytes], patience: float) -> None:
         self._pack = pack
         self._patience = patience
-        self._items: asyncio.Queue[bytes | Close | asyncio.Future[None]] = asyncio.Queue()
+        self._items: asyncio.Queue[bytes | GatewayClose | asyncio.Future[None]] = asyncio.Queue()
         self._waiting: set[asyncio.Future[None]] = set()
         self._late: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def put(self, item: bytes | Close) -> None:
+    def put(self, item: bytes | GatewayClose) -> None:
         """Add one payload, or the end."""
         self._items.put_nowait(item)
 
     async def write(self, websocket: WebSocket) -> None:
         """Send what is put in, until the end of the line."""
-        while not isinstance(item := await self._items.get(), Close):
+        while not isinstance(item := await self._items.get(), GatewayClose):
             if isinstance(item, bytes):
                 await websocket.send(self._pack(item))
             else:
@@ -118,7 +118,7 @@ async def serve_gateway(platform: Platform, websocket: WebSocket, now: Callable[
         return
     await websocket.accept()
     pack = PACKS[transport]()
-    line = Line(pack, platform.settings.heartbeat * GRACE)
+    line = GatewayLine(pack, platform.settings.heartbeat * GRACE)
     connection = Connection(platform, line, version=query.get("v", "10"), transport=transport)
     line.watch(connection.late)
     connection.open()

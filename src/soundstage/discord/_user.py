@@ -13,7 +13,7 @@ from soundstage.discord import _reactions as reactions
 from soundstage.discord import _uses as uses
 from soundstage.discord._drafts import Draft, Reference, Upload
 from soundstage.discord._events import DiscordAnswered
-from soundstage.discord._records import Channel, Message, User
+from soundstage.discord._records import Channel, DiscordMessage, User
 from soundstage.discord._scene import Scene
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.journal import Record
@@ -66,9 +66,9 @@ class DiscordUser:
         text: str,
         *,
         channel: str | Channel | None = None,
-        reply_to: Message | None = None,
+        reply_to: DiscordMessage | None = None,
         attachments: Files = (),
-    ) -> Message:
+    ) -> DiscordMessage:
         """Write a message. Returns it.
 
         Args:
@@ -86,12 +86,14 @@ class DiscordUser:
             where = self._scene.platform.state.channels[reply_to.channel_id]
         return self._post(where, text, reply_to, attachments)
 
-    async def says_privately(self, text: str, *, attachments: Files = ()) -> Message:
+    async def says_privately(self, text: str, *, attachments: Files = ()) -> DiscordMessage:
         """Write to the bot alone. Returns the message."""
         await self._scene.settle()
         return self._post(channels.open_private(self._scene.platform, self.id), text, None, attachments)
 
-    def _post(self, where: Channel, text: str, reply_to: Message | None, attachments: Files) -> Message:
+    def _post(
+        self, where: Channel, text: str, reply_to: DiscordMessage | None, attachments: Files
+    ) -> DiscordMessage:
         if not text.strip() and not attachments:
             raise ScriptError("a message needs a text or an attachment", seen=preview(text))
         reference = None if reply_to is None else Reference(message_id=self._scene.current(reply_to).id)
@@ -99,7 +101,7 @@ class DiscordUser:
         files = tuple(Upload(name, content) for name, content in attachments)
         return messages.post(self._scene.platform, where, self.id, draft, files)
 
-    async def edits(self, message: Message, text: str) -> Message:
+    async def edits(self, message: DiscordMessage, text: str) -> DiscordMessage:
         """Change an own message. Returns it as it is now.
 
         Raises:
@@ -110,13 +112,13 @@ class DiscordUser:
         now = self._scene.current(message)
         return messages.edit(self._scene.platform, now, Draft(content=text), by=self.id)
 
-    async def deletes(self, message: Message) -> None:
+    async def deletes(self, message: DiscordMessage) -> None:
         """Delete an own message."""
         await self._scene.settle()
         self._need_own(message, "delete")
         messages.delete(self._scene.platform, self._scene.current(message), by=self.id)
 
-    def _need_own(self, message: Message, what: str) -> None:
+    def _need_own(self, message: DiscordMessage, what: str) -> None:
         if message.author_id != self.id:
             writer = self._scene.platform.name(message.author_id)
             raise ScriptError(f"{self.name} cannot {what} a message of {writer}", seen=preview(message.text))
@@ -126,17 +128,17 @@ class DiscordUser:
         await self._scene.settle()
         self._scene.platform.typing(self._scene.channel(channel), self.id)
 
-    async def reacts(self, emoji: str, message: Message | None = None) -> None:
+    async def reacts(self, emoji: str, message: DiscordMessage | None = None) -> None:
         """Put an emoji under a message; under the newest one that this user sees, if none is given."""
         await self._scene.settle()
         reactions.react(self._scene.platform, self._shown(message), reactions.emoji_key(emoji), self.id)
 
-    async def takes_back(self, emoji: str, message: Message | None = None) -> None:
+    async def takes_back(self, emoji: str, message: DiscordMessage | None = None) -> None:
         """Take an own emoji away."""
         await self._scene.settle()
         reactions.unreact(self._scene.platform, self._shown(message), reactions.emoji_key(emoji), self.id)
 
-    def _shown(self, message: Message | None) -> Message:
+    def _shown(self, message: DiscordMessage | None) -> DiscordMessage:
         if message is not None:
             return self._scene.current(message)
         shown = self._scene.shown_to(self.id)
@@ -145,7 +147,7 @@ class DiscordUser:
         return shown[0]
 
     async def starts_thread(
-        self, name: str, *, channel: str | Channel | None = None, message: Message | None = None
+        self, name: str, *, channel: str | Channel | None = None, message: DiscordMessage | None = None
     ) -> Channel:
         """Start a thread, under a message or on its own. Returns it."""
         await self._scene.settle()
@@ -215,7 +217,7 @@ class DiscordUser:
             raise ExpectationError(f"the bot proposed nothing for {use.name} within {within:g} s")
         return [str(choice["name"]) for choice in record.event.detail.get("choices") or ()]
 
-    async def clicks(self, button: str, *, message: Message | None = None) -> int:
+    async def clicks(self, button: str, *, message: DiscordMessage | None = None) -> int:
         """Click a button. Returns the event's position.
 
         Args:
@@ -235,7 +237,9 @@ class DiscordUser:
         component = parts.usable(parts.button(where.components, button) or {})
         return self._use(where, uses.click(component, where))
 
-    async def selects(self, *values: str, menu: str | None = None, message: Message | None = None) -> int:
+    async def selects(
+        self, *values: str, menu: str | None = None, message: DiscordMessage | None = None
+    ) -> int:
         """Choose from a menu. Returns the event's position.
 
         Args:
@@ -283,14 +287,16 @@ class DiscordUser:
         del state.forms[self.id]
         return self._begin(state.channel(interaction.channel_id), use)
 
-    def _candidates(self, message: Message | None) -> list[Message]:
+    def _candidates(self, message: DiscordMessage | None) -> list[DiscordMessage]:
         return self._scene.shown_to(self.id) if message is None else [self._scene.current(message)]
 
-    def _with(self, message: Message | None, find: Callable[[Message], Any]) -> Message | None:
+    def _with(
+        self, message: DiscordMessage | None, find: Callable[[DiscordMessage], Any]
+    ) -> DiscordMessage | None:
         """The message, or the newest one, in which there is such a component."""
         return next((shown for shown in self._candidates(message) if find(shown)), None)
 
-    def _use(self, where: Message, use: interactions.Use) -> int:
+    def _use(self, where: DiscordMessage, use: interactions.Use) -> int:
         return self._begin(self._scene.platform.state.channels[where.channel_id], use)
 
     def _begin(self, channel: Channel, use: interactions.Use) -> int:

@@ -13,7 +13,7 @@ from soundstage.discord._drafts import Upload
 from soundstage.discord._interactions import Use
 from soundstage.discord._messages import attach
 from soundstage.discord._permissions import EVERYTHING
-from soundstage.discord._records import Message
+from soundstage.discord._records import DiscordMessage
 from soundstage.discord._scene import Scene
 
 ROLE: Final = 8
@@ -95,7 +95,7 @@ def _shown(value: Any) -> str:
     return value.filename if isinstance(value, Upload) else repr(value)
 
 
-def click(component: parts.Component, message: Message) -> Use:
+def click(component: parts.Component, message: DiscordMessage) -> Use:
     """A button."""
     name = component["custom_id"]
     data = {"custom_id": name, "component_type": parts.BUTTON}
@@ -103,7 +103,7 @@ def click(component: parts.Component, message: Message) -> Use:
     return Use(interactions.COMPONENT, "button", name, data, label, message)
 
 
-def select(scene: Scene, component: parts.Component, wanted: Sequence[str], message: Message) -> Use:
+def select(scene: Scene, component: parts.Component, wanted: Sequence[str], message: DiscordMessage) -> Use:
     """Options of a menu."""
     kind, resolved = component["type"], Resolved(scene, message.channel_id)
     if kind == parts.STRING_SELECT:
@@ -125,7 +125,7 @@ _MENUS: Final = {
 }
 
 
-def form(sent: Mapping[str, Any], values: dict[str, str], message: Message | None) -> Use:
+def form(sent: Mapping[str, Any], values: dict[str, str], message: DiscordMessage | None) -> Use:
     """A form that is sent in."""
     name = sent["custom_id"]
     data = {"custom_id": name, "components": parts.filled(sent.get("components") or [], values)}

@@ -14,7 +14,7 @@ from soundstage.drivers._isolation import (
 )
 from soundstage.drivers._netns import Inside, name_files
 from soundstage.drivers._program import Program
-from soundstage.drivers._protocol import Driver, Session, Turn
+from soundstage.drivers._protocol import Driver, DriverSession, DriverTurn
 from soundstage.drivers._terminal import Terminal
 from soundstage.drivers._terminal_console import TerminalConsole
 
@@ -22,6 +22,8 @@ __all__ = [
     "AnyIsolation",
     "Command",
     "Driver",
+    "DriverSession",
+    "DriverTurn",
     "InSandbox",
     "InService",
     "Inside",
@@ -29,10 +31,8 @@ __all__ = [
     "Level",
     "Program",
     "Sandbox",
-    "Session",
     "Terminal",
     "TerminalConsole",
-    "Turn",
     "as_isolation",
     "isolation_problem",
     "level_names",

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 from soundstage.drivers._isolation import Isolation
 
 
-class Turn(Protocol):
+class DriverTurn(Protocol):
     """The result of one prompt."""
 
     @property
@@ -25,10 +25,10 @@ class Turn(Protocol):
 
 
 @runtime_checkable
-class Session(Protocol):
+class DriverSession(Protocol):
     """One conversation with an agent."""
 
-    async def prompt(self, text: str, *, within: float) -> Turn:
+    async def prompt(self, text: str, *, within: float) -> DriverTurn:
         """Send a prompt and wait for the end of the turn.
 
         Raises:

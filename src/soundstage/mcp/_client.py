@@ -17,12 +17,12 @@ from soundstage.mcp._answer import Json
 from soundstage.mcp._backend import Tell
 from soundstage.mcp._jsonrpc import (
     METHOD_NOT_FOUND,
-    Answer,
     Id,
     Notification,
-    Refused,
     Request,
+    RpcAnswer,
     RpcError,
+    RpcRefused,
     error_bytes,
     notification_bytes,
     parse,
@@ -119,7 +119,7 @@ class McpClient:
                 return entries
             params = {"cursor": cursor}
 
-    def receive(self, data: bytes) -> Refused | None:
+    def receive(self, data: bytes) -> RpcRefused | None:
         """Take one message of the server; what is none is given back."""
         message = parse(data)
         if isinstance(message, Notification):
@@ -128,7 +128,7 @@ class McpClient:
             task = asyncio.create_task(self._answer(message), name=f"answer {self.name}")
             self._answers.add(task)
             task.add_done_callback(self._answers.discard)
-        elif isinstance(message, Answer):
+        elif isinstance(message, RpcAnswer):
             self._take(message)
         else:
             return message
@@ -174,7 +174,7 @@ class McpClient:
             if not waiting.cancel() and not waiting.cancelled():
                 waiting.exception()  # asked for, so that nobody is told that nobody asked
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: RpcAnswer) -> None:
         waiting = self._waiting.get(answer.id) if isinstance(answer.id, int) else None
         if waiting is None or waiting.done():
             return

@@ -11,7 +11,7 @@ from soundstage.mcp._backend import Backend, Served
 from soundstage.mcp._catalog import McpTool
 from soundstage.mcp._cause import Causes
 from soundstage.mcp._events import McpFaultChanged
-from soundstage.mcp._faults import Fault, Faults, Occasion
+from soundstage.mcp._faults import McpFault, McpPendingFaults, Occasion
 from soundstage.mcp._protocol import CALL
 from soundstage.mcp._scripted import made, served
 
@@ -37,7 +37,7 @@ class McpCore:
         self.name = name
         self.backend = backend
         self.failed = failed
-        self.faults = Faults()
+        self.faults = McpPendingFaults()
         self.stubs: dict[str, Given] = {}
         self.causes = Causes(journal)
 
@@ -47,7 +47,7 @@ class McpCore:
 
     def strike(
         self, at: Occasion, *, tool: str = "", connection: int = 0, cause: int | None = None
-    ) -> Fault | None:
+    ) -> McpFault | None:
         """The fault that strikes now, if one does; it is on record then."""
         fault = self.faults.strike(at, tool)
         if fault is not None:

@@ -13,7 +13,7 @@ Occasion = Literal["connect", "start", "call"]
 Action = Literal["refuse", "delay", "fail", "reject"] | Mishap
 
 
-class Fault(NamedTuple):
+class McpFault(NamedTuple):
     """Something that is to go wrong.
 
     Args:
@@ -47,13 +47,13 @@ class Fault(NamedTuple):
         return {name: value for name, value in facts.items() if value}
 
 
-class Faults:
+class McpPendingFaults:
     """The faults that have not struck yet, in the order in which they were asked for."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[Fault, int]] = []  # and how often it has struck
+        self._waiting: list[tuple[McpFault, int]] = []  # and how often it has struck
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: McpFault) -> None:
         """Let something go wrong.
 
         Raises:
@@ -65,12 +65,12 @@ class Faults:
             raise ScriptError("a delay is 0 seconds or more", seen=f"seconds={fault.seconds!r}")
         self._waiting.append((fault, 0))
 
-    def take_back(self) -> list[Fault]:
+    def take_back(self) -> list[McpFault]:
         """Forget all that have not struck. Returns them."""
         gone, self._waiting = [fault for fault, _ in self._waiting], []
         return gone
 
-    def strike(self, at: Occasion, tool: str = "") -> Fault | None:
+    def strike(self, at: Occasion, tool: str = "") -> McpFault | None:
         """The fault that strikes at this occasion, if one does."""
         for place, (fault, struck) in enumerate(self._waiting):
             if fault.at != at or (fault.tool and fault.tool != tool):

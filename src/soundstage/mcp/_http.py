@@ -20,9 +20,9 @@ from soundstage.mcp._jsonrpc import (
     UNSUPPORTED_VERSION,
     Id,
     Message,
-    Refused,
     Request,
     RpcError,
+    RpcRefused,
     error_bytes,
     parse,
 )
@@ -69,7 +69,7 @@ class HttpSide:
         message = parse(request.body)
         if request.too_large:
             await self._refuse(exchange, 413, "the message is too large", text=f"{len(request.body)} bytes")
-        elif isinstance(message, Refused):
+        elif isinstance(message, RpcRefused):
             await self._refuse(
                 exchange, 400, message.reason, text=message.text, code=message.code, identity=message.id
             )

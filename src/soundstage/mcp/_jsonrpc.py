@@ -60,7 +60,7 @@ class Notification(NamedTuple):
     params: Json
 
 
-class Answer(NamedTuple):
+class RpcAnswer(NamedTuple):
     """The peer answers a request of ours."""
 
     id: Id | None
@@ -68,7 +68,7 @@ class Answer(NamedTuple):
     error: Json | None = None
 
 
-class Refused(NamedTuple):
+class RpcRefused(NamedTuple):
     """Raised for text that is no message of the protocol; `id` is that of the request, as far as it can be known."""
 
     code: int
@@ -77,7 +77,7 @@ class Refused(NamedTuple):
     id: Id | None = None
 
 
-Message = Request | Notification | Answer | Refused
+Message = Request | Notification | RpcAnswer | RpcRefused
 
 
 def parse(data: bytes) -> Message:
@@ -85,14 +85,14 @@ def parse(data: bytes) -> Message:
     try:
         found = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Refused(PARSE_ERROR, f"Parse error: {error}", _shown(data))
+        return RpcRefused(PARSE_ERROR, f"Parse error: {error}", _shown(data))
     reason = _wrong(found)
     if reason:
         known = found.get("id") if isinstance(found, dict) else None
-        return Refused(INVALID_REQUEST, f"Invalid Request: {reason}", _shown(data), _id(known))
+        return RpcRefused(INVALID_REQUEST, f"Invalid Request: {reason}", _shown(data), _id(known))
     params = found.get("params", {})
     if "method" not in found:
-        return Answer(_id(found.get("id")), found.get("result"), found.get("error"))
+        return RpcAnswer(_id(found.get("id")), found.get("result"), found.get("error"))
     if "id" not in found:
         return Notification(found["method"], params)
     return Request(found["id"], found["method"], params)

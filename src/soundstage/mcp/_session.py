@@ -25,16 +25,16 @@ from soundstage.mcp._events import (
     McpToolReturned,
     Transport,
 )
-from soundstage.mcp._faults import MISHAPS, Fault, garbled
+from soundstage.mcp._faults import MISHAPS, McpFault, garbled
 from soundstage.mcp._jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
-    Answer,
     Id,
     Notification,
-    Refused,
     Request,
+    RpcAnswer,
     RpcError,
+    RpcRefused,
     error_bytes,
     notification_bytes,
     result_bytes,
@@ -99,11 +99,11 @@ class McpSession:
             del self._at_work[request.id]
         return Delivery() if task.cancelled() else task.result()
 
-    def take(self, message: Notification | Answer | Refused) -> None:
+    def take(self, message: Notification | RpcAnswer | RpcRefused) -> None:
         """Take what is no request."""
-        if isinstance(message, Answer):
-            message = Refused(INVALID_REQUEST, "an answer to a request that was not made", str(message.id))
-        if isinstance(message, Refused):
+        if isinstance(message, RpcAnswer):
+            message = RpcRefused(INVALID_REQUEST, "an answer to a request that was not made", str(message.id))
+        if isinstance(message, RpcRefused):
             event = McpMessageRefused(text=message.text, reason=message.reason, connection=self.number)
             self._core.tell(event, self.opened_at)
             return
@@ -203,7 +203,7 @@ class McpSession:
         self._protocol = agreed(params.get("protocolVersion"))
         return {"protocolVersion": self._protocol, **found}
 
-    async def _suffer(self, fault: Fault) -> None:
+    async def _suffer(self, fault: McpFault) -> None:
         """Apply a fault that acts before there is an answer."""
         if fault.seconds:
             await self._core.journal.clock.sleep(fault.seconds)
@@ -262,7 +262,7 @@ class McpSession:
         core.tell(_returned(tool, served), position)
         return _spoilt(request.id, served)
 
-    async def _result(self, request: Request, fault: Fault | None) -> Served:
+    async def _result(self, request: Request, fault: McpFault | None) -> Served:
         if fault is not None:
             await self._suffer(fault)
             if fault.action == "fail":

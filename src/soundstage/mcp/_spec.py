@@ -16,7 +16,7 @@ class _Spec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     """The base of the records of a file."""
 
 
-class RuleSpec(_Spec, frozen=True, kw_only=True):
+class ToolRuleSpec(_Spec, frozen=True, kw_only=True):
     """One rule of a tool: for which arguments, and what it answers.
 
     Args:
@@ -54,7 +54,7 @@ class ToolSpec(_Spec, frozen=True, kw_only=True):
     title: str = ""
     output_schema: dict[str, Any] = {}
     annotations: dict[str, Any] = {}
-    rules: tuple[RuleSpec, ...] = ()
+    rules: tuple[ToolRuleSpec, ...] = ()
     returns: str | ToolAnswer | None = None
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from soundstage.mcp._jsonrpc import Refused, Request, RpcError, error_bytes, parse
+from soundstage.mcp._jsonrpc import Request, RpcError, RpcRefused, error_bytes, parse
 from soundstage.mcp._session import McpSession
 from soundstage.mcp._sessions import Sessions
 from soundstage.net import WebSocket, WebSocketClosed
@@ -81,7 +81,7 @@ class _Pipe:
         message = parse(line)
         if not isinstance(message, Request):
             self._session.take(message)
-            if isinstance(message, Refused):
+            if isinstance(message, RpcRefused):
                 error = RpcError(message.code, message.reason).as_json()
                 self._session.outbox.put_nowait(error_bytes(message.id, error) + b"\n")
             return

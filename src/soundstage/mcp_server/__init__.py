@@ -17,7 +17,7 @@ from soundstage.mcp_server._paths import (
     script_text,
 )
 from soundstage.mcp_server._serve import serve_mcp
-from soundstage.mcp_server._tool import Tool, ToolFunction, describe, envelope
+from soundstage.mcp_server._tool import ServedTool, ToolFunction, describe, envelope
 from soundstage.mcp_server._toolset import ClientState, Toolset, ToolUnavailable, toolsets
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "PluginFolder",
     "ProjectFolder",
     "ScriptFile",
-    "Tool",
+    "ServedTool",
     "ToolFunction",
     "ToolUnavailable",
     "Toolset",

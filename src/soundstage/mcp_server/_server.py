@@ -17,7 +17,7 @@ import mcp_types as types
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 
-from soundstage.mcp_server._tool import Tool, envelope
+from soundstage.mcp_server._tool import ServedTool, envelope
 from soundstage.mcp_server._toolset import ClientState, ClientTools, ServerTools, ToolUnavailable
 
 
@@ -60,7 +60,7 @@ def build_server(tools: ServerTools) -> Server[ClientTools]:
     )
 
 
-async def call(tool: Tool, state: ClientState, arguments: Mapping[str, Any]) -> types.CallToolResult:
+async def call(tool: ServedTool, state: ClientState, arguments: Mapping[str, Any]) -> types.CallToolResult:
     """Call a tool for a client. A tool that fails is a result, with an envelope that says why."""
     try:
         return _result(await tool.function(state, **tool.read(arguments, state.resolve)))
@@ -79,7 +79,7 @@ def _result(data: Mapping[str, Any], *, failed: bool = False) -> types.CallToolR
     )
 
 
-def _listed(tool: Tool) -> types.Tool:
+def _listed(tool: ServedTool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=f"{tool.category}: {tool.name.replace('_', ' ')}",

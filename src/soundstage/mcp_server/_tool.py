@@ -20,7 +20,7 @@ ToolFunction = Callable[..., Awaitable[Mapping[str, Any]]]
 Check = Callable[[type[Any], Any], Any]
 
 
-class Tool(NamedTuple):
+class ServedTool(NamedTuple):
     """One tool.
 
     Args:
@@ -91,7 +91,7 @@ class Tool(NamedTuple):
         return f"{self.name}({', '.join(described)})"
 
 
-def describe(category: str, function: ToolFunction, failed: Mapping[str, Any] | None = None) -> Tool:
+def describe(category: str, function: ToolFunction, failed: Mapping[str, Any] | None = None) -> ServedTool:
     """The tool that a function is."""
     name: str = function.__name__
     hints = typing.get_type_hints(function, include_extras=True)
@@ -99,7 +99,7 @@ def describe(category: str, function: ToolFunction, failed: Mapping[str, Any] | 
     fields = [_field(parameter, hints[parameter.name]) for parameter in parameters]
     arguments = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
     description = inspect.cleandoc(function.__doc__ or "")
-    return Tool(name, category, function, description, arguments, hints["return"], failed or {})
+    return ServedTool(name, category, function, description, arguments, hints["return"], failed or {})
 
 
 def _field(parameter: inspect.Parameter, hint: Any) -> Any:
@@ -129,7 +129,7 @@ def _path_schema(kind: type[Any]) -> dict[str, Any]:
 ERROR: Final = "error"
 
 
-def envelope(tool: Tool, error: BaseException | str) -> dict[str, Any]:
+def envelope(tool: ServedTool, error: BaseException | str) -> dict[str, Any]:
     """The result of a tool that has failed."""
     text = error if isinstance(error, str) else _text(error)
     return {"status": ERROR, "error": text, **tool.failed}

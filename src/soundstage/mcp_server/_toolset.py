@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from soundstage.errors import EnvironmentProblem
 from soundstage.mcp_server._options import McpOptions
-from soundstage.mcp_server._tool import Tool
+from soundstage.mcp_server._tool import ServedTool
 from soundstage.wings import load_target, wings
 
 
@@ -45,7 +45,7 @@ class Toolset(NamedTuple):
 
     title: str
     instructions: str
-    tools: Sequence[Tool]
+    tools: Sequence[ServedTool]
     open: Callable[[McpOptions], Callable[[int], ClientState]]
 
 
@@ -77,7 +77,7 @@ class ClientTools:
 
     def __init__(
         self,
-        states: Sequence[tuple[Sequence[Tool], ClientState]],
+        states: Sequence[tuple[Sequence[ServedTool], ClientState]],
         closed: Callable[[ClientTools], object],
     ) -> None:
         self._states = [state for _, state in states]

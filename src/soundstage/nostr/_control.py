@@ -14,8 +14,8 @@ from typing import Final, Literal
 from soundstage.errors import ScriptError
 from soundstage.nostr._core import RelayCore
 from soundstage.nostr._events import NostrFaultChanged
-from soundstage.nostr._faults import Fault, Occasion
-from soundstage.nostr._outlet import Close
+from soundstage.nostr._faults import Occasion, RelayFault
+from soundstage.nostr._outlet import RelayClose
 
 Change = Literal["asked for", "struck", "taken back"]
 Kinds = int | Iterable[int] | None
@@ -41,7 +41,7 @@ class RelayFaults:
         Raises:
             ScriptError: if the reason has no prefix.
         """
-        self._ask(Fault("publish", "refuse", _times(times), _kinds(kinds), _reason(reason)))
+        self._ask(RelayFault("publish", "refuse", _times(times), _kinds(kinds), _reason(reason)))
 
     def swallow_publishes(self, times: int = 1, *, kinds: Kinds = None, keep: bool = False) -> None:
         """Do not answer the next events of clients.
@@ -51,7 +51,7 @@ class RelayFaults:
             kinds: of which kinds.
             keep: whether the relay takes them nevertheless, so that only the answer is lost.
         """
-        self._ask(Fault("publish", "swallow", _times(times), _kinds(kinds), keep=keep))
+        self._ask(RelayFault("publish", "swallow", _times(times), _kinds(kinds), keep=keep))
 
     def drop_at_publish(self, times: int = 1, *, kinds: Kinds = None, keep: bool = False) -> None:
         """Cut the connection of a client when it publishes next, before it gets an answer.
@@ -61,7 +61,7 @@ class RelayFaults:
             kinds: of which kinds.
             keep: whether the relay takes them nevertheless.
         """
-        self._ask(Fault("publish", "drop", _times(times), _kinds(kinds), keep=keep))
+        self._ask(RelayFault("publish", "drop", _times(times), _kinds(kinds), keep=keep))
 
     def refuse_subscriptions(self, times: int = 1, *, reason: str = "error: try again later") -> None:
         """Answer the next `REQ` of clients with `CLOSED`.
@@ -69,7 +69,7 @@ class RelayFaults:
         Raises:
             ScriptError: if the reason has no prefix.
         """
-        self._ask(Fault("subscribe", "refuse", _times(times), reason=_reason(reason)))
+        self._ask(RelayFault("subscribe", "refuse", _times(times), reason=_reason(reason)))
 
     def refuse_connections(self, times: int | None = None, *, seconds: float | None = None) -> None:
         """Refuse new connections, with HTTP status 503: so many, or for so long, or until `heal`.
@@ -80,7 +80,7 @@ class RelayFaults:
         if seconds is not None and not 0 < seconds < math.inf:
             raise ValueError(f"seconds is more than 0 and finite, got {seconds!r}")
         until = None if seconds is None else self._core.journal.clock.now() + seconds
-        self._ask(Fault("connect", "refuse", None if times is None else _times(times), until=until))
+        self._ask(RelayFault("connect", "refuse", None if times is None else _times(times), until=until))
 
     def drop_connections(self, code: int | None = None, reason: str = "") -> None:
         """Break all connections of clients now.
@@ -91,7 +91,7 @@ class RelayFaults:
         """
         detail = {"connections": len(self._core.clients), "code": code, "reason": reason}
         self._record("struck", "drop connections", **detail)
-        self._core.end_all(Close(code, reason))
+        self._core.end_all(RelayClose(code, reason))
 
     def delay(self, seconds: float) -> None:
         """Send everything late from now on: answers and events. 0 ends that.
@@ -112,7 +112,7 @@ class RelayFaults:
         if self._core.faults.delay:
             self.delay(0)
 
-    def _ask(self, fault: Fault) -> None:
+    def _ask(self, fault: RelayFault) -> None:
         self._core.faults.add(fault)
         self._record("asked for", fault.name, **fault.detail)
 

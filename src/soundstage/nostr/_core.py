@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from soundstage.clock import IdSource
 from soundstage.journal import Event, Journal
 from soundstage.nostr._events import NostrEventReceived, NostrEventRefused, NostrFaultChanged
-from soundstage.nostr._faults import Fault, Faults, Occasion
+from soundstage.nostr._faults import Occasion, RelayFault, RelayPendingFaults
 from soundstage.nostr._filters import Filter
-from soundstage.nostr._outlet import Close
+from soundstage.nostr._outlet import RelayClose
 from soundstage.nostr._record import NostrEvent, tag_values
 from soundstage.nostr._store import EventStore
 
@@ -29,7 +29,7 @@ ANSWERS: Final = {
 }
 
 
-class Settings(NamedTuple):
+class RelaySettings(NamedTuple):
     """Settings of a relay, fixed while it runs.
 
     Args:
@@ -45,7 +45,7 @@ class Settings(NamedTuple):
     max_message: int
 
 
-class Verdict(NamedTuple):
+class RelayVerdict(NamedTuple):
     """The outcome of a published event: the answer, and the position of its record."""
 
     ok: bool
@@ -72,7 +72,7 @@ class Client(Protocol):
         """Send an event to the subscriptions that want it."""
         ...
 
-    def end(self, close: Close) -> None:
+    def end(self, close: RelayClose) -> None:
         """End the connection from the relay's side."""
         ...
 
@@ -91,14 +91,14 @@ class RelayCore:
         names: names that the test gave to public keys.
     """
 
-    def __init__(self, journal: Journal, source: str, settings: Settings, ids: IdSource) -> None:
+    def __init__(self, journal: Journal, source: str, settings: RelaySettings, ids: IdSource) -> None:
         self.journal = journal
         self.source = source
         self.settings = settings
         self.ids = ids
         self.url = ""
         self.store = EventStore()
-        self.faults = Faults()
+        self.faults = RelayPendingFaults()
         self.clients: dict[int, Client] = {}
         self.names: dict[str, str] = {}
         self._connections = 0
@@ -123,12 +123,12 @@ class RelayCore:
 
     # events
 
-    def publish(self, event: NostrEvent, *, connection: int, cause: int | None = None) -> Verdict:
+    def publish(self, event: NostrEvent, *, connection: int, cause: int | None = None) -> RelayVerdict:
         """Take an event that is well signed. Whoever subscribed to it is told by `tell`."""
         kept = self.store.add(event)
         ok, text = ANSWERS[kept.outcome]
         if text:
-            return Verdict(ok, text, self.refuse(event, text, connection=connection, ok=ok))
+            return RelayVerdict(ok, text, self.refuse(event, text, connection=connection, ok=ok))
         fact = NostrEventReceived(
             id=event.id,
             pubkey=event.pubkey,
@@ -142,7 +142,7 @@ class RelayCore:
         )
         position = self.record(fact, self._answered(event) or cause)
         self._positions[event.id] = position
-        return Verdict(ok, text, position)
+        return RelayVerdict(ok, text, position)
 
     def refuse(self, event: NostrEvent, reason: str, *, connection: int, ok: bool = False) -> int:
         """Put on record that an event was not taken. Returns the position."""
@@ -173,7 +173,7 @@ class RelayCore:
 
     # faults
 
-    def strike(self, at: Occasion, *, connection: int = 0, kind: int | None = None) -> Fault | None:
+    def strike(self, at: Occasion, *, connection: int = 0, kind: int | None = None) -> RelayFault | None:
         """The fault that strikes now, if one does; it is on record then."""
         fault = self.faults.strike(at, self.journal.clock.now(), kind)
         if fault is not None:
@@ -189,7 +189,7 @@ class RelayCore:
         for client in self.clients.values():
             yield from client.subscriptions.values()
 
-    def end_all(self, close: Close) -> None:
+    def end_all(self, close: RelayClose) -> None:
         """End all connections."""
         for client in list(self.clients.values()):
             client.end(close)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 Occasion = Literal["publish", "subscribe", "connect"]
 
 
-class Fault(NamedTuple):
+class RelayFault(NamedTuple):
     """Something that is to go wrong.
 
     Args:
@@ -41,7 +41,7 @@ class Fault(NamedTuple):
         return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
-class Faults:
+class RelayPendingFaults:
     """The faults that have not struck yet, in the order in which they were asked for.
 
     Attributes:
@@ -50,19 +50,19 @@ class Faults:
 
     def __init__(self) -> None:
         self.delay = 0.0
-        self._waiting: list[tuple[Fault, int]] = []  # and how often it has struck
+        self._waiting: list[tuple[RelayFault, int]] = []  # and how often it has struck
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: RelayFault) -> None:
         """Let something go wrong."""
         self._waiting.append((fault, 0))
 
-    def take_back(self, at: Occasion) -> list[Fault]:
+    def take_back(self, at: Occasion) -> list[RelayFault]:
         """Forget the faults of an occasion. Returns them."""
         gone = [fault for fault, _ in self._waiting if fault.at == at]
         self._waiting = [item for item in self._waiting if item[0].at != at]
         return gone
 
-    def strike(self, at: Occasion, now: float, kind: int | None = None) -> Fault | None:
+    def strike(self, at: Occasion, now: float, kind: int | None = None) -> RelayFault | None:
         """The fault that strikes at this occasion, if one does.
 
         Args:

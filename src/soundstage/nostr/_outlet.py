@@ -19,17 +19,17 @@ from soundstage.journal import Event
 _encode = msgspec.json.Encoder().encode
 
 
-class Close(NamedTuple):
+class RelayClose(NamedTuple):
     """The last item of an outbox: close with a code, or cut the connection if there is none."""
 
     code: int | None = None
     reason: str = ""
 
 
-class Outbox(Protocol):
+class RelayOutbox(Protocol):
     """Where a connection takes what it sends."""
 
-    def put(self, item: str | Close) -> None:
+    def put(self, item: str | RelayClose) -> None:
         """Add one message, or the end."""
         ...
 
@@ -53,7 +53,7 @@ class Outlet:
 
     def __init__(
         self,
-        outbox: Outbox,
+        outbox: RelayOutbox,
         clock: Clock,
         delay: Callable[[], float],
         record: Callable[[Event, int | None], int],
@@ -77,7 +77,7 @@ class Outlet:
         self._late.append(item)
         self._set_timer()
 
-    def end(self, item: Close | None = None) -> None:
+    def end(self, item: RelayClose | None = None) -> None:
         """Send nothing any more, late frames included."""
         if self._timer is not None:
             self._timer.cancel()

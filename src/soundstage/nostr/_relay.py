@@ -25,7 +25,7 @@ from soundstage.journal import Journal
 from soundstage.net import Exchange, HttpRequest, HttpServer, WebSocket
 from soundstage.nostr._commands import MAX_SUBSCRIPTION_ID
 from soundstage.nostr._crypto import need_library
-from soundstage.nostr._outlet import Close
+from soundstage.nostr._outlet import RelayClose
 from soundstage.nostr._test_side import MAX_MESSAGE, RelayTestSide
 from soundstage.nostr._transport import GOING_AWAY, serve_relay
 from soundstage.worlds import WITHIN
@@ -95,7 +95,7 @@ class NostrRelay(RelayTestSide, HttpServer):
         self._core.url = self.url
 
     async def _stop(self) -> None:
-        self._core.end_all(Close(GOING_AWAY, "the relay stops"))
+        self._core.end_all(RelayClose(GOING_AWAY, "the relay stops"))
         if self._serving:  # uvicorn would break into a closing handshake, and fail if it is the client's
             await asyncio.wait(self._serving, timeout=FAREWELL)
         await super()._stop()

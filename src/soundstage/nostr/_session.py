@@ -33,9 +33,9 @@ from soundstage.nostr._events import (
     NostrMessageRefused,
     NostrSubscriptionChanged,
 )
-from soundstage.nostr._faults import Fault
+from soundstage.nostr._faults import RelayFault
 from soundstage.nostr._filters import passes_any
-from soundstage.nostr._outlet import Close, Outbox, Outlet
+from soundstage.nostr._outlet import Outlet, RelayClose, RelayOutbox
 from soundstage.nostr._record import AUTH_KIND, NostrEvent, tag_values
 
 CUT: Final = 1006  # what stands for an end without a closing frame
@@ -46,7 +46,7 @@ NO_MEMBER: Final = "restricted: this key is not let in"
 AUTH_IS_PRIVATE: Final = f"invalid: kind {AUTH_KIND} is for AUTH and not published"
 
 
-class Session:
+class RelaySession:
     """One connection. Use `open` first; `receive` then takes what the client sends, until `left` or `end`.
 
     Args:
@@ -58,7 +58,7 @@ class Session:
         subscriptions: the open ones.
     """
 
-    def __init__(self, core: RelayCore, outbox: Outbox) -> None:
+    def __init__(self, core: RelayCore, outbox: RelayOutbox) -> None:
         self.number = core.next_connection()
         self.subscriptions: dict[str, Subscription] = {}
         self._core = core
@@ -103,7 +103,7 @@ class Session:
             self._ended(change, 0 if code == CUT else code, reason, "client")
         self._outlet.end()
 
-    def end(self, close: Close) -> None:
+    def end(self, close: RelayClose) -> None:
         """End the connection from the relay's side."""
         if self._core.clients.pop(self.number, None) is not None:
             self._ended("cut" if close.code is None else "closed", close.code or 0, close.reason, "relay")
@@ -175,14 +175,14 @@ class Session:
         position = self._core.refuse(event, reason, connection=self.number)
         self._answer(["OK", event.id, False, reason], position)
 
-    def _lose(self, event: NostrEvent, fault: Fault) -> None:
+    def _lose(self, event: NostrEvent, fault: RelayFault) -> None:
         """Let the answer, and unless the fault keeps it the event too, get lost."""
         if fault.keep:
             self._take(event, silently=True)
         else:
             self._core.refuse(event, f"lost: {fault.name}", connection=self.number)
         if fault.action == "drop":
-            self.end(Close())
+            self.end(RelayClose())
 
     def _subscribe(self, command: Subscribe) -> None:
         known = self.subscriptions.pop(command.subscription, None)
@@ -274,10 +274,10 @@ def _host(url: str) -> str:
         return ""
 
 
-_COMMANDS: Final[dict[type, Callable[[Session, Any], None]]] = {
-    Publish: Session._publish,  # noqa: SLF001  (one class and its table)
-    Authenticate: Session._authenticate,  # noqa: SLF001
-    Subscribe: Session._subscribe,  # noqa: SLF001
-    Unsubscribe: Session._unsubscribe,  # noqa: SLF001
-    Count: Session._count,  # noqa: SLF001
+_COMMANDS: Final[dict[type, Callable[[RelaySession, Any], None]]] = {
+    Publish: RelaySession._publish,  # noqa: SLF001  (one class and its table)
+    Authenticate: RelaySession._authenticate,  # noqa: SLF001
+    Subscribe: RelaySession._subscribe,  # noqa: SLF001
+    Unsubscribe: RelaySession._unsubscribe,  # noqa: SLF001
+    Count: RelaySession._count,  # noqa: SLF001
 }

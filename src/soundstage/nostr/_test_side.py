@@ -10,7 +10,7 @@ from soundstage.errors import ScriptError, WaitTimeout
 from soundstage.journal import Record
 from soundstage.match import Anything, matcher
 from soundstage.nostr._control import RelayFaults
-from soundstage.nostr._core import RelayCore, Settings
+from soundstage.nostr._core import RelayCore, RelaySettings
 from soundstage.nostr._crypto import Keys, public_key
 from soundstage.nostr._events import NostrEventReceived, NostrSubscriptionChanged
 from soundstage.nostr._expected import Expected, in_words
@@ -41,7 +41,7 @@ class RelayTestSide(RelayFaults, World):
         if max_message < 1:
             raise ValueError(f"a message has at least one character, got max_message={max_message}")
         allowed = None if members is None else frozenset(public_key(member) for member in members)
-        settings = Settings(auth_to_publish, auth_to_subscribe, allowed, max_message)
+        settings = RelaySettings(auth_to_publish, auth_to_subscribe, allowed, max_message)
         self._core = RelayCore(self.journal, self.name, settings, ids if ids is not None else IdSource())
         self._users: dict[str, NostrUser] = {}
         self._inbox: Inbox[NostrEventReceived] = self.inbox(

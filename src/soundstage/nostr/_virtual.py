@@ -21,9 +21,9 @@ from soundstage.models import working_on
 from soundstage.nostr._core import RelayCore
 from soundstage.nostr._crypto import Keys, need_library
 from soundstage.nostr._events import NostrConnectionChanged
-from soundstage.nostr._outlet import Close
+from soundstage.nostr._outlet import RelayClose
 from soundstage.nostr._record import AUTH_KIND, NostrEvent, read_event
-from soundstage.nostr._session import Session
+from soundstage.nostr._session import RelaySession
 from soundstage.nostr._test_side import MAX_MESSAGE, RelayTestSide
 from soundstage.nostr._transport import GOING_AWAY
 from soundstage.nostr._user import TEXT_NOTE, Signer
@@ -101,7 +101,7 @@ class NostrConnection:
     def __init__(self, core: RelayCore, keys: Keys) -> None:
         self._core = core
         self._signer = Signer(keys, core.journal.clock)
-        self._session = Session(core, self)
+        self._session = RelaySession(core, self)
         self._streams: dict[str, NostrStream] = {}
         self._answers: dict[str, asyncio.Future[tuple[bool, str]]] = {}
         self._over: Exception | None = None
@@ -171,9 +171,9 @@ class NostrConnection:
 
     # frames of the relay
 
-    def put(self, item: str | Close) -> None:
+    def put(self, item: str | RelayClose) -> None:
         """Take a frame of the relay, or the end."""
-        if isinstance(item, Close):
+        if isinstance(item, RelayClose):
             self._end(
                 ConnectionResetError(f"the relay ended the connection: {item.code or 'cut'} {item.reason}")
             )
@@ -267,7 +267,7 @@ class VirtualNostrRelay(RelayTestSide):
         need_library()
 
     async def _stop(self) -> None:
-        self._core.end_all(Close(GOING_AWAY, "the relay stops"))
+        self._core.end_all(RelayClose(GOING_AWAY, "the relay stops"))
 
     async def connect(self, name: str = "app") -> NostrConnection:
         """Connect as an app; its keys repeat with the seed and the name.

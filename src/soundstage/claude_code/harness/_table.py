@@ -17,7 +17,7 @@ from soundstage.claude_code.harness import (
     _plugins,
 )
 from soundstage.claude_code.harness._harness import Harness
-from soundstage.mcp_server import McpOptions, Tool, ToolFunction, Toolset, describe, plugin_roots
+from soundstage.mcp_server import McpOptions, ServedTool, ToolFunction, Toolset, describe, plugin_roots
 
 CATEGORIES: Final[Mapping[str, tuple[ToolFunction, ...]]] = {
     "Plugin Management": (
@@ -85,7 +85,7 @@ FAILED: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 """The keys of an error envelope besides `status` and `error`."""
 
-TOOLS: Final[tuple[Tool, ...]] = tuple(
+TOOLS: Final[tuple[ServedTool, ...]] = tuple(
     describe(category, function, FAILED.get(function.__name__))
     for category, functions in CATEGORIES.items()
     for function in functions
