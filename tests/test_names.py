@@ -1,4 +1,7 @@
-"""Names and first words: one class name means one thing in the package, and a docstring says what the thing is."""
+"""Names and first words: one class name means one thing in the package, and a docstring says what the thing is.
+
+And a name with an underscore stays at home: packages use of each other what is public.
+"""
 
 from __future__ import annotations
 
@@ -70,3 +73,47 @@ def test_no_docstring_begins_with_what(part):
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
     assert files
     assert [found for path in files for found in vague_docstrings(path)] == []
+
+
+def imports_of(path, root):
+    """The dotted names that a file under `root` imports, as (line, name); imports within functions count too."""
+    package = path.relative_to(root).parent.parts
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*start, *filter(None, [node.module])))
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def foreign_private_imports(path, package=PACKAGE):
+    """The private names of other packages that a file imports. A wing with its folders is one package."""
+    own = path.relative_to(package).parts[0]
+    for line, name in imports_of(path, package.parent):
+        top, *rest = name.split(".")
+        if top == package.name and rest[:1] != [own] and any(part.startswith("_") for part in rest):
+            yield f"{path.relative_to(package)}:{line}: {name}"
+
+
+def test_no_package_imports_a_private_name_of_another():
+    files = sorted(PACKAGE.rglob("*.py"))
+    assert len(files) > 400
+    assert [found for path in files for found in foreign_private_imports(path)] == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from soundstage.journal._words import call_text",
+        "from soundstage.journal import _words",
+        "import soundstage.journal._words",
+        "from ..journal._words import call_text",
+        "def late():\n    from soundstage.journal._words import call_text",
+    ],
+)
+def test_each_way_to_import_a_private_name_is_seen(code, tmp_path):
+    package = tmp_path / "soundstage"
+    (package / "mcp").mkdir(parents=True)
+    (package / "mcp" / "_events.py").write_text(code)
+    assert list(foreign_private_imports(package / "mcp" / "_events.py", package))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from soundstage.drivers._isolation import AnyIsolation, InService, Isolation, as_isolation
+from soundstage.drivers import AnyIsolation, InService, Isolation, as_isolation
 from soundstage.errors import EnvironmentProblem
 
 TESTED_VERSION: Final = "2.1.330"  # the one that the conformance test pins

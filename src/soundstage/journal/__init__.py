@@ -43,7 +43,7 @@ from soundstage.journal._redact import Redactor
 from soundstage.journal._secrets import REDACTED, without_secrets
 from soundstage.journal._stream_redactor import clean_records
 from soundstage.journal._wanted import EventText, Wanted, event, event_matcher
-from soundstage.journal._words import one_line, readable
+from soundstage.journal._words import call_text, joined_facts, one_line, readable
 
 __all__ = [
     "REDACTED",
@@ -81,6 +81,7 @@ __all__ = [
     "ToolReturned",
     "UnknownEvent",
     "Wanted",
+    "call_text",
     "clean_records",
     "decode_record",
     "encode_record",
@@ -88,6 +89,7 @@ __all__ = [
     "event",
     "event_matcher",
     "event_types",
+    "joined_facts",
     "one_line",
     "read_journal",
     "readable",

@@ -17,7 +17,7 @@ from soundstage.journal._words import (
     call_text,
     chunk_words,
     field_words,
-    joined,
+    joined_facts,
     request_words,
     response_words,
     said,
@@ -59,7 +59,7 @@ class RunStarted(Event, frozen=True, kw_only=True):
     seed: int = 0
 
     def __str__(self) -> str:
-        return joined(self.name, self.wall, f"seed {self.seed}")
+        return joined_facts(self.name, self.wall, f"seed {self.seed}")
 
 
 class RunFinished(Event, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class RunFinished(Event, frozen=True, kw_only=True):
     reason: str = ""
 
     def __str__(self) -> str:
-        return joined(self.outcome, self.reason)
+        return joined_facts(self.outcome, self.reason)
 
 
 class DaemonChanged(Event, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ class DaemonChanged(Event, frozen=True, kw_only=True):
     error: str = ""
 
     def __str__(self) -> str:
-        return joined(self.daemon, self.status.lower(), self.error)
+        return joined_facts(self.daemon, self.status.lower(), self.error)
 
 
 class ModelRequested(Event, frozen=True, kw_only=True):
@@ -153,7 +153,7 @@ class RequestServed(Event, frozen=True, kw_only=True):
     detail: dict[str, Any] = {}
 
     def __str__(self) -> str:
-        return joined(str(self.status), self.what, self.path)
+        return joined_facts(str(self.status), self.what, self.path)
 
 
 class ToolCalled(Event, frozen=True, kw_only=True):
@@ -189,7 +189,7 @@ class AgentStarted(Event, frozen=True, kw_only=True):
     task: str = ""
 
     def __str__(self) -> str:
-        return joined(self.agent, f"started by {self.parent}" if self.parent else "", self.task)
+        return joined_facts(self.agent, f"started by {self.parent}" if self.parent else "", self.task)
 
 
 class AgentFinished(Event, frozen=True, kw_only=True):
@@ -202,7 +202,7 @@ class AgentFinished(Event, frozen=True, kw_only=True):
     text: str = ""
 
     def __str__(self) -> str:
-        return joined(self.agent, self.outcome, self.text)
+        return joined_facts(self.agent, self.outcome, self.text)
 
 
 class Routed(Event, frozen=True, kw_only=True):
@@ -216,7 +216,7 @@ class Routed(Event, frozen=True, kw_only=True):
     iteration: int = 0
 
     def __str__(self) -> str:
-        return joined("→ " + ", ".join(self.agents), self.phase, self.reason)
+        return joined_facts("→ " + ", ".join(self.agents), self.phase, self.reason)
 
 
 class PhaseChanged(Event, frozen=True, kw_only=True):
@@ -240,7 +240,7 @@ class FlowEnded(Event, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         turns = f"after {self.iterations} turns" if self.iterations else ""
-        return joined(self.reason.replace("_", " "), turns, self.detail)
+        return joined_facts(self.reason.replace("_", " "), turns, self.detail)
 
 
 class MessageReceived(Event, frozen=True, kw_only=True):
@@ -283,7 +283,7 @@ class ScreenChanged(Event, frozen=True, kw_only=True):
     styles: tuple[tuple[int, int, int, str], ...] = ()
 
     def __str__(self) -> str:
-        return joined(self.channel, self.label, self.text)
+        return joined_facts(self.channel, self.label, self.text)
 
 
 class HookFired(Event, frozen=True, kw_only=True):
@@ -296,7 +296,7 @@ class HookFired(Event, frozen=True, kw_only=True):
     output: str = ""
 
     def __str__(self) -> str:
-        return joined(self.hook, self.event, self.outcome, self.output)
+        return joined_facts(self.hook, self.event, self.outcome, self.output)
 
 
 class FileChanged(Event, frozen=True, kw_only=True):
@@ -319,7 +319,7 @@ class EgressTried(Event, frozen=True, kw_only=True):
     method: str = ""
 
     def __str__(self) -> str:
-        return joined(f"{self.host}:{self.port}", self.method, "refused")
+        return joined_facts(f"{self.host}:{self.port}", self.method, "refused")
 
 
 class HostReached(Event, frozen=True, kw_only=True):
@@ -330,7 +330,7 @@ class HostReached(Event, frozen=True, kw_only=True):
     method: str = ""
 
     def __str__(self) -> str:
-        return joined(f"{self.host}:{self.port}", self.method)
+        return joined_facts(f"{self.host}:{self.port}", self.method)
 
 
 class ProcessStarted(Event, frozen=True, kw_only=True):
@@ -352,7 +352,7 @@ class ProcessExited(Event, frozen=True, kw_only=True):
     stderr: str = ""
 
     def __str__(self) -> str:
-        return joined(f"exit {self.code}", self.stderr)
+        return joined_facts(f"exit {self.code}", self.stderr)
 
 
 class Noted(Event, frozen=True, kw_only=True):

@@ -84,8 +84,12 @@ def chunk_words(chunk: Any) -> str:
     return getattr(chunk, "name", "") or type(chunk).__name__
 
 
-def joined(*facts: str) -> str:
-    """The facts that there are, in a row."""
+def joined_facts(*facts: str) -> str:
+    """The facts of an event in one line; empty ones are left out.
+
+    >>> joined_facts("cut", "", "timeout")
+    'cut · timeout'
+    """
     return " · ".join(fact for fact in facts if fact)
 
 
@@ -104,7 +108,7 @@ def field_words(event: msgspec.Struct) -> str:
     text = _taken(facts, _TEXT)
     head = " in ".join(part for part in (who, channel) if part)
     rest = ", ".join(f"{name}={one_line(str(value), _VALUE)}" for name, value in facts.items())
-    return joined(said(text, sender=head) if text else head, rest)
+    return joined_facts(said(text, sender=head) if text else head, rest)
 
 
 def _nothing(value: Any) -> bool:

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
-from soundstage.journal import Event
-from soundstage.journal._words import call_text, joined
+from soundstage.journal import Event, call_text, joined_facts
 
 KEPT: Final = 64 * 1024  # characters of a result that the journal keeps; the rest is counted
 
@@ -44,7 +43,7 @@ class McpConnectionChanged(Event, frozen=True, kw_only=True):
     def __str__(self) -> str:
         ended = f"by the {self.by}" if self.change in ("closed", "cut") else ""
         what = f"connection {self.connection} {self.change} ({self.transport})"
-        return joined(what, self.client, self.protocol, ended, self.reason)
+        return joined_facts(what, self.client, self.protocol, ended, self.reason)
 
 
 class McpToolCalled(Event, frozen=True, kw_only=True):
@@ -104,7 +103,7 @@ class McpServed(Event, frozen=True, kw_only=True):
     code: int = 0
 
     def __str__(self) -> str:
-        return joined(self.method, ", ".join(self.names), self.error)
+        return joined_facts(self.method, ", ".join(self.names), self.error)
 
 
 class McpNotified(Event, frozen=True, kw_only=True):
@@ -129,7 +128,7 @@ class McpMessageRefused(Event, frozen=True, kw_only=True):
     connection: int = 0
 
     def __str__(self) -> str:
-        return joined(f"connection {self.connection}: {self.reason}", self.text)
+        return joined_facts(f"connection {self.connection}: {self.reason}", self.text)
 
 
 class McpFaultChanged(Event, frozen=True, kw_only=True):
@@ -172,7 +171,7 @@ class McpMismatched(Event, frozen=True, kw_only=True):
     played: int = 0
 
     def __str__(self) -> str:
-        return joined(f"{self.method} {self.params}", self.reason)
+        return joined_facts(f"{self.method} {self.params}", self.reason)
 
 
 class McpProbed(Event, frozen=True, kw_only=True):

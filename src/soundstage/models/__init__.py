@@ -6,6 +6,7 @@ from soundstage.models._faulty import FaultyModel
 from soundstage.models._identify import AgentSpec
 from soundstage.models._journaled import JournaledModel, working_on
 from soundstage.models._live import LiveModel
+from soundstage.models._play import asked_tokens
 from soundstage.models._protocol import Model, Wrapper, complete, kind_of
 from soundstage.models._recording import RecordingModel
 from soundstage.models._replay import Mismatch, ReplayModel
@@ -38,6 +39,7 @@ __all__ = [
     "TimedChunk",
     "When",
     "Wrapper",
+    "asked_tokens",
     "complete",
     "kind_of",
     "load_rules",

@@ -32,7 +32,7 @@ from soundstage.messages import (
     ToolCallChunk,
     Usage,
 )
-from soundstage.models._play import asked_tokens
+from soundstage.models import asked_tokens
 from soundstage.wire import _sse
 from soundstage.wire._codec import AnswerStamp, ErrorAnswer
 from soundstage.wire._parts import SEAL, BlockChunk, check_first

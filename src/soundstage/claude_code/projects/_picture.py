@@ -12,9 +12,7 @@ from wcwidth import wcwidth
 
 from soundstage.journal import ModelRequested, Record, ScreenChanged
 from soundstage.messages import Opaque, ToolResult
-from soundstage.worlds._screen import Screen
-from soundstage.worlds._screen_cells import BLANK, Cell, Cursor, Row
-from soundstage.worlds._screen_style import PLAIN, Style
+from soundstage.worlds import BLANK, PLAIN, Cell, Cursor, Row, Screen, Style
 
 _ENDINGS: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 _DATA: Final = re.compile(r"data:(image/\w+);base64,(.*)", re.DOTALL)

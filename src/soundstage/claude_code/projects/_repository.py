@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from soundstage.errors import EnvironmentProblem, ScriptError
-from soundstage.worlds._git import Git
+from soundstage.worlds import Git
 
 MESSAGE: Final = "Initial commit"
 SHORT: Final = 8  # characters of a hash
