@@ -44,9 +44,6 @@ from ._records import (
     DiscordMessage as DiscordMessage,
 )
 from ._records import (
-    Reaction as Reaction,
-)
-from ._records import (
     User as User,
 )
 from ._seam import (

@@ -1,23 +1,5 @@
 from ._answer import (
-    RejectSpec as RejectSpec,
-)
-from ._answer import (
     ToolAnswer as ToolAnswer,
-)
-from ._catalog import (
-    McpPrompt as McpPrompt,
-)
-from ._catalog import (
-    McpResource as McpResource,
-)
-from ._catalog import (
-    McpTool as McpTool,
-)
-from ._client import (
-    McpClient as McpClient,
-)
-from ._client import (
-    Upstream as Upstream,
 )
 from ._config import (
     claude_tool as claude_tool,
