@@ -122,7 +122,7 @@ def test_a_server_that_starts_later_is_reached_by_programs_that_start_after_it(n
                 cwd=sandbox.home,
                 environment=sandbox.environment(),
                 on_line=lambda _, line: heard[-1].append(line),
-                room=sandbox.room,
+                isolator=sandbox.isolator,
             )
             await process.start()
             assert await process.wait() == 0
@@ -317,10 +317,10 @@ def test_an_address_that_the_program_has_taken_is_an_error_that_says_so(netns):
         late = HttpServer(hello, journal, port=port)
         await late.start()
         try:
-            room = command._sandbox.room
-            assert room is not None
+            isolator = command._sandbox.isolator
+            assert isolator is not None
             with pytest.raises(EnvironmentProblem, match=f"127.0.0.1:{port}: Address already in use"):
-                await room.enter(None)  # type: ignore[arg-type]
+                await isolator.enter(None)  # type: ignore[arg-type]
         finally:
             await late.stop()
             await command.stop()

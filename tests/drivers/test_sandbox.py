@@ -258,7 +258,9 @@ def test_where_it_cannot_be_had_the_reason_is_said(sandbox):
 
 
 def test_a_mount_that_the_kernel_refuses_is_a_problem_of_the_machine(sandbox, tmp_path, monkeypatch):
-    monkeypatch.setattr("soundstage.drivers._sandbox_room.hidden_folders", lambda: [Path("/proc/self/fd")])
+    monkeypatch.setattr(
+        "soundstage.drivers._sandbox_isolator.hidden_folders", lambda: [Path("/proc/self/fd")]
+    )
     with pytest.raises(EnvironmentProblem, match="sandbox: "):
         lines_of(["true"], sandbox, cwd=tmp_path)
 
@@ -267,13 +269,13 @@ def test_nothing_is_left_open_after_a_program(sandbox, tmp_path):
     async def main() -> None:
         sandbox_of = Sandbox(Journal(), isolation=sandbox)
         await sandbox_of.open()
-        assert sandbox_of.room is not None
+        assert sandbox_of.isolator is not None
         before = open_files()
         for _ in range(2):
-            launch = await sandbox_of.room.enter(Launch((sys.executable,), sandbox_of.home, {}))
+            launch = await sandbox_of.isolator.enter(Launch((sys.executable,), sandbox_of.home, {}))
             assert open_files() > before
-            await sandbox_of.room.leave(launch)
-            await sandbox_of.room.leave(launch)
+            await sandbox_of.isolator.leave(launch)
+            await sandbox_of.isolator.leave(launch)
             assert open_files() == before
         await sandbox_of.close()
 

@@ -11,7 +11,7 @@ import msgspec
 from soundstage.claude_code._binary import INSTALL, TESTED_VERSION
 from soundstage.errors import EnvironmentProblem, WaitTimeout
 from soundstage.journal import Journal
-from soundstage.lifecycle import GRACE, Execution, Finished, Room
+from soundstage.lifecycle import GRACE, Execution, Finished, Isolator
 from soundstage.match import preview
 
 WITHIN: Final = 30.0
@@ -43,7 +43,7 @@ class Cli:
         source: who it is, in the journal.
         cwd: the folder that it runs in.
         environment: all of its variables.
-        room: what keeps it apart besides.
+        isolator: what keeps it apart besides.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class Cli:
         source: str,
         cwd: Path,
         environment: Mapping[str, str],
-        room: Room | None = None,
+        isolator: Isolator | None = None,
     ) -> None:
         self.path = path
         self.journal = journal
         self.source = source
         self.cwd = cwd
         self.environment = dict(environment)
-        self.room = room
+        self.isolator = isolator
 
     async def run(self, arguments: Sequence[str], *, within: float = WITHIN) -> Finished:
         """Run the CLI with these arguments and wait for its exit."""
@@ -72,7 +72,7 @@ class Cli:
             cwd=self.cwd,
             environment=self.environment,
             within=within,
-            room=self.room,
+            isolator=self.isolator,
         )
 
 
@@ -85,7 +85,7 @@ async def run_program(
     environment: Mapping[str, str],
     within: float,
     stdin: bytes = b"",
-    room: Room | None = None,
+    isolator: Isolator | None = None,
 ) -> Finished:
     """Run a program to its end.
 
@@ -100,7 +100,7 @@ async def run_program(
         grace=GRACE,
         journal=journal,
         source=source,
-        room=room,
+        isolator=isolator,
     )
     done = await execution.finish(within)
     if done.expired:

@@ -172,7 +172,7 @@ class ClaudeCode(Daemon):
             environment=self._environment(options),
             source=self.name if first else f"{self.name}-{len(self.sessions) + 1}",
             scratch=self._sandbox.root,
-            room=self._sandbox.room,
+            isolator=self._sandbox.isolator,
             grace=self._grace,
             home=self.home,
             unseen=self._sandbox.unseen(),
@@ -192,7 +192,7 @@ class ClaudeCode(Daemon):
             source=self.name,
             cwd=self._folder(cwd),
             environment=self._environment(self.options),
-            room=self._sandbox.room,
+            isolator=self._sandbox.isolator,
         )
 
     def _folder(self, cwd: Path | None = None) -> Path:

@@ -123,7 +123,7 @@ class Hooks:
                 environment={**cli.environment, **variables},
                 within=within if within is not None else hook.timeout or hook_limit(hook.event),
                 stdin=hook_input(hook, payload or {}, common),
-                room=cli.room,
+                isolator=cli.isolator,
             )
         except WaitTimeout:
             ran = judge(hook, None, "", "")

@@ -47,7 +47,7 @@ from soundstage.errors import (
     WaitTimeout,
 )
 from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, ModelFailed, ModelRequested
-from soundstage.lifecycle import GRACE, Process, Room
+from soundstage.lifecycle import GRACE, Isolator, Process
 from soundstage.match import preview
 from soundstage.messages import ModelRequest
 
@@ -84,7 +84,7 @@ class ProtocolClient:
         environment: Mapping[str, str],
         source: str,
         scratch: Path | None = None,
-        room: Room | None = None,
+        isolator: Isolator | None = None,
         grace: float = GRACE,
     ) -> None:
         self.id = session_id
@@ -104,7 +104,7 @@ class ProtocolClient:
             on_line=self._heard,
             line_limit=LINE_LIMIT,
             scratch=scratch,
-            room=room,
+            isolator=isolator,
         )
         self._callbacks = Callbacks(
             options.hooks, options.permission, send=self._process.write, told=self._told_hook

@@ -20,8 +20,8 @@ from soundstage.containers._engine import Engine, forgiving, own_labels
 from soundstage.containers._events import HealthChanged
 from soundstage.containers._exec import run_in
 from soundstage.containers._health import SECOND, Health, HealthCheck, health_of
+from soundstage.containers._isolator import bridge_to
 from soundstage.containers._network import Network
-from soundstage.containers._room import bridge_to
 from soundstage.errors import AppError, EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, MessageSent
 from soundstage.lifecycle import GRACE, Daemon, Finished, Process

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from soundstage.containers._engine import Engine
-from soundstage.containers._room import ContainerRoom
+from soundstage.containers._isolator import ContainerIsolator
 from soundstage.journal import Journal
-from soundstage.lifecycle import Room
+from soundstage.lifecycle import Isolator
 
 
 class InContainer(msgspec.Struct, frozen=True):
@@ -35,9 +35,9 @@ class InContainer(msgspec.Struct, frozen=True):
         """All files of this machine."""
         return [Path("/")]
 
-    def make_room(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Room:
+    def make_isolator(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Isolator:
         """A container for each program."""
-        return ContainerRoom(journal, self.image, root, reads=reads, writes=self.writes)
+        return ContainerIsolator(journal, self.image, root, reads=reads, writes=self.writes)
 
     async def remove_volumes(self) -> list[str]:
         """Remove the volumes of this process; the names of those that the engine still has."""

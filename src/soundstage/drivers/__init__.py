@@ -12,7 +12,7 @@ from soundstage.drivers._isolation import (
     isolation_problem,
     level_names,
 )
-from soundstage.drivers._netns import Inside, name_files
+from soundstage.drivers._netns import RunServers, name_files
 from soundstage.drivers._program import Program
 from soundstage.drivers._protocol import Driver, DriverSession, DriverTurn
 from soundstage.drivers._terminal import Terminal
@@ -26,10 +26,10 @@ __all__ = [
     "DriverTurn",
     "InSandbox",
     "InService",
-    "Inside",
     "Isolation",
     "Level",
     "Program",
+    "RunServers",
     "Sandbox",
     "Terminal",
     "TerminalConsole",

@@ -8,9 +8,10 @@ itself.
 
 With `Isolation.NETNS` it has a network of its own besides, in which the servers of its run are, and nothing else
 (`_netns.py`); files are those of its user. With `Isolation.SANDBOX`, or `InSandbox(...)`, it also writes nowhere but to
-its own folders, and does not see the user's (`_sandbox_room.py`). Wings bring other levels (`Level`): in a container, a
-program has the network, and the files of an image instead of the machine's. With `InService(...)` it runs in a service
-that somebody else has started, and what keeps it apart is what that service is (`_service_room.py`).
+its own folders, and does not see the user's (`_sandbox_isolator.py`). Wings bring other levels (`Level`): in a
+container, a program has the network, and the files of an image instead of the machine's. With `InService(...)` it
+runs in a service that somebody else has started, and what keeps it apart is what that service is
+(`_service_isolator.py`).
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from typing import Final, Protocol, runtime_checkable
 import msgspec
 
 from soundstage.drivers._netns import Namespace
-from soundstage.drivers._sandbox_room import SandboxRoom
+from soundstage.drivers._sandbox_isolator import SandboxIsolator
 from soundstage.drivers._sandbox_view import View, hidden_folders
-from soundstage.drivers._service_room import ServiceRoom
+from soundstage.drivers._service_isolator import ServiceIsolator
 from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal
-from soundstage.lifecycle import Launch, LoopThread, Room, ScratchFolder
+from soundstage.lifecycle import Isolator, Launch, LoopThread, ScratchFolder
 from soundstage.net import EgressProxy
 from soundstage.wings import load_target, wings
 
@@ -71,10 +72,10 @@ class InSandbox(msgspec.Struct, frozen=True):
         """The user's home, and temporary folders."""
         return hidden_folders()
 
-    def make_room(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Room:
+    def make_isolator(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Isolator:
         """A namespace of mounts for each program."""
         own = [root / top for top in dict.fromkeys(name.partition("/")[0] for name in FOLDERS.values())]
-        return SandboxRoom(journal, root / "etc", own=own, reads=reads, writes=self.writes)
+        return SandboxIsolator(journal, root / "etc", own=own, reads=reads, writes=self.writes)
 
     async def remove_volumes(self) -> list[str]:
         """Nothing is left outside of its folders."""
@@ -107,9 +108,9 @@ class InService(msgspec.Struct, frozen=True):
         """None: what is needed has to be in the shared folders."""
         return ()
 
-    def make_room(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Room:
+    def make_isolator(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Isolator:
         """The service starts the programs."""
-        return ServiceRoom(journal, self.socket)
+        return ServiceIsolator(journal, self.socket)
 
     async def remove_volumes(self) -> list[str]:
         """The service's volumes are its own."""
@@ -132,13 +133,13 @@ class Level(Protocol):
         """The folders whose files the program does not see."""
         ...
 
-    def make_room(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Room:
+    def make_isolator(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Isolator:
         """Make what keeps the programs of one sandbox apart.
 
         Args:
             journal: where tries to leave go.
             root: the sandbox's folder, which has the throw-away folders.
-            reads: what programs may read; it grows while the room is there.
+            reads: what programs may read; it grows while the isolator is there.
         """
         ...
 
@@ -203,8 +204,8 @@ async def _try(isolation: Isolation | Level) -> None:
     sandbox = Sandbox(Journal(), isolation=isolation)
     await sandbox.open()
     try:
-        if isinstance(isolation, InSandbox) and sandbox.room is not None:
-            await sandbox.room.enter(
+        if isinstance(isolation, InSandbox) and sandbox.isolator is not None:
+            await sandbox.isolator.enter(
                 Launch((sys.executable,), sandbox.home, {})
             )  # what a sandbox is, it is for one
     finally:
@@ -288,7 +289,7 @@ class Sandbox:
         self._own = EgressProxy(journal) if proxy is None and not _PROXIES & self._extra.keys() else None
         self._proxy = proxy if proxy is not None else self._own
         self._folder: ScratchFolder | None = None
-        self._room: Room | None = None
+        self._isolator: Isolator | None = None
 
     @property
     def root(self) -> Path:
@@ -308,9 +309,9 @@ class Sandbox:
         return self.root / FOLDERS["TMPDIR"]
 
     @property
-    def room(self) -> Room | None:
+    def isolator(self) -> Isolator | None:
         """The isolation beyond folders and variables; `None` if there is none."""
-        return self._room
+        return self._isolator
 
     def needs(self, *paths: Path) -> None:
         """Say that the programs which start from now on have to read files that are not in their folders."""
@@ -349,20 +350,20 @@ class Sandbox:
         try:
             if self._own is not None:
                 await self._own.start()
-            self._room = self._make_room()
-            if self._room is not None:
-                await self._room.open()
+            self._isolator = self._make_isolator()
+            if self._isolator is not None:
+                await self._isolator.open()
         except BaseException:
             await self.close()
             raise
 
-    def _make_room(self) -> Room | None:
+    def _make_isolator(self) -> Isolator | None:
         if self._isolation == Isolation.NETNS:
             return Namespace(self._journal, self.root / "etc")
         if isinstance(self._isolation, Isolation):
             return None
         self.needs(*self._isolation.reads)
-        return self._isolation.make_room(self._journal, self.root, self._reads)
+        return self._isolation.make_isolator(self._journal, self.root, self._reads)
 
     def environment(self, own: Mapping[str, str] | None = None) -> dict[str, str]:
         """The program's environment; `own` is what this kind of program needs, the caller's wins over it."""
@@ -377,6 +378,6 @@ class Sandbox:
                 last.callback(self._folder.close)
             if self._own is not None:
                 last.push_async_callback(self._own.stop)
-            if self._room is not None:
-                last.push_async_callback(self._room.close)
+            if self._isolator is not None:
+                last.push_async_callback(self._isolator.close)
         self._folder = None

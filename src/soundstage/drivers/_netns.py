@@ -71,7 +71,7 @@ class Namespace:
         self._folder = folder
         self._name = name
         self._handles: tuple[int, ...] = ()
-        self._inside: Inside | None = None
+        self._servers: RunServers | None = None
 
     async def open(self) -> None:
         """Make it, with all servers of the run in it.
@@ -79,9 +79,9 @@ class Namespace:
         Raises:
             EnvironmentProblem: if the system does not let us.
         """
-        inside = Inside(self._journal, self._name)
-        self._handles = await inside.open(files=self._write_files())
-        self._inside = inside
+        servers = RunServers(self._journal, self._name)
+        self._handles = await servers.open(files=self._write_files())
+        self._servers = servers
 
     async def enter(self, launch: Launch) -> Launch:
         """Let a program be launched in here. Servers that have started meanwhile can be reached then, too.
@@ -94,7 +94,7 @@ class Namespace:
 
     async def _admit(self, view: Mapping[str, Any] | None = None) -> tuple[int, ...]:
         """Let servers be reached; descriptors of what is made for one program with this view, if it is to have one."""
-        return () if self._inside is None else await self._inside.admit(self._handles, view)
+        return () if self._servers is None else await self._servers.admit(self._handles, view)
 
     async def leave(self, launch: Launch) -> None:
         """A program has ended; the next one may come."""
@@ -108,14 +108,14 @@ class Namespace:
 
     def read(self) -> None:
         """Put on record what programs have tried so far."""
-        if self._inside is not None:
-            self._inside.read()
+        if self._servers is not None:
+            self._servers.read()
 
     async def close(self) -> None:
         """Let go of it; the system removes it when the last program inside has ended. Harmless when repeated."""
-        if self._inside is not None:
-            self._inside.close()
-            self._inside = None
+        if self._servers is not None:
+            self._servers.close()
+            self._servers = None
         for handle in self._handles:
             os.close(handle)
         self._handles = ()
@@ -136,8 +136,8 @@ def name_files() -> dict[str, str]:
     }
 
 
-class Inside:
-    """Our side of a network namespace: the servers of the run, and the end of the way out.
+class RunServers:
+    """The servers of the run, opened inside of another network, and the end of the way out of it.
 
     Args:
         journal: where tries go; the servers that share it are reached inside.

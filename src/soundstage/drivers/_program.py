@@ -83,7 +83,7 @@ class Program(Daemon):
                 cwd=self._cwd if self._cwd is not None else self._sandbox.home,
                 environment=self._sandbox.environment(self._variables()),
                 scratch=self._sandbox.root,
-                room=self._sandbox.room,
+                isolator=self._sandbox.isolator,
             )
             await self._process.start()
             self._begun(self._process)

@@ -5,10 +5,10 @@ from soundstage.lifecycle._daemon import ENDED, Daemon, Status, TaskDaemon, of_d
 from soundstage.lifecycle._execution import Execution, Finished
 from soundstage.lifecycle._git_call import git_call, run_git
 from soundstage.lifecycle._interrupts import DeferredInterrupts
+from soundstage.lifecycle._isolator import MACHINE_ONLY, Isolator, Launch
 from soundstage.lifecycle._lines import LineSplitter
 from soundstage.lifecycle._process import GRACE, SHOWN, Process
 from soundstage.lifecycle._processes import owner_is_dead, started_at
-from soundstage.lifecycle._room import MACHINE_ONLY, Launch, Room
 from soundstage.lifecycle._scratch import ScratchFolder, end_processes_in, remove_tree
 from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
 from soundstage.lifecycle._termination import handle_termination, termination_requested
@@ -24,11 +24,11 @@ __all__ = [
     "DeferredInterrupts",
     "Execution",
     "Finished",
+    "Isolator",
     "Launch",
     "LineSplitter",
     "LoopThread",
     "Process",
-    "Room",
     "ScratchFolder",
     "Status",
     "Supervisor",

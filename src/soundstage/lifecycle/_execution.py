@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 
 from soundstage.clock import time_limit
 from soundstage.journal import Journal
+from soundstage.lifecycle._isolator import Isolator
 from soundstage.lifecycle._process import Process
-from soundstage.lifecycle._room import Room
 
 _HALF: Final = 1024 * 1024  # bytes that are kept of the beginning and of the end of an output
 
@@ -51,7 +51,7 @@ class Execution:
         grace: seconds that it gets after SIGTERM when its time is up, before it is killed.
         journal: where its start and exit go; nowhere unless given.
         source: who it belongs to, in the journal.
-        room: what keeps it apart besides its folders and variables.
+        isolator: what keeps it apart besides its folders and variables.
 
     Example:
         >>> from pathlib import Path
@@ -70,13 +70,13 @@ class Execution:
         grace: float = 0.0,
         journal: Journal | None = None,
         source: str = "program",
-        room: Room | None = None,
+        isolator: Isolator | None = None,
     ) -> None:
         self._options: dict[str, Any] = {
             "source": source,
             "cwd": cwd,
             "environment": environment,
-            "room": room,
+            "isolator": isolator,
             "together": together,
         }
         self._argv = tuple(argv)

@@ -27,9 +27,9 @@ from typing import Any, Final
 
 from soundstage.errors import AppError, EnvironmentProblem, HarnessError, InvalidStateError
 from soundstage.journal import Journal, Noted, ProcessExited, ProcessStarted
+from soundstage.lifecycle._isolator import Isolator, Launch
 from soundstage.lifecycle._launcher import LENGTH
 from soundstage.lifecycle._lines import LineSplitter
-from soundstage.lifecycle._room import Launch, Room
 from soundstage.lifecycle._scratch import end_processes_in
 
 LAUNCHER: Final = Path(__file__).with_name("_launcher.py")
@@ -56,7 +56,7 @@ class Process:
         on_line: called with each line of output as it comes.
         line_limit: bytes after which a line is cut.
         scratch: a folder to remove should our process be killed; we remove it ourselves otherwise.
-        room: what keeps it apart besides its folders and variables.
+        isolator: what keeps it apart besides its folders and variables.
         shown: what the journal calls the command; `argv` unless given.
     """
 
@@ -73,7 +73,7 @@ class Process:
         on_line: OnLine,
         line_limit: int = 1024 * 1024,
         scratch: Path | None = None,
-        room: Room | None = None,
+        isolator: Isolator | None = None,
         shown: Sequence[str] = (),
     ) -> None:
         self.argv = tuple(argv)
@@ -87,7 +87,7 @@ class Process:
         self._on_line = on_line
         self._line_limit = line_limit
         self._scratch = scratch
-        self._room = room
+        self._isolator = isolator
         self._shown = tuple(shown) or self.argv
         self._entered: Launch | None = None
         self._errors: deque[str] = deque(maxlen=KEPT)
@@ -114,8 +114,8 @@ class Process:
             EnvironmentProblem: if it cannot be run: not found, not executable, no such folder.
         """
         launch = Launch(self.argv, self.cwd, self._environment, terminal=self.on_terminal)
-        if self._room is not None:
-            launch = self._entered = await self._room.enter(launch)
+        if self._isolator is not None:
+            launch = self._entered = await self._isolator.enter(launch)
         ours, theirs = socket.socketpair()
         try:
             reports = await self._launch(ours, theirs, launch.handles)
@@ -212,8 +212,8 @@ class Process:
         return self.code
 
     def _tell_exit(self, report: dict[str, Any]) -> None:
-        if self._room is not None:
-            self._room.read()  # its last tries come before its exit
+        if self._isolator is not None:
+            self._isolator.read()  # its last tries come before its exit
         if report.get("left") or "launcher" in report:
             who = "the launcher was killed, and" if "launcher" in report else "the program"
             text = (
@@ -244,15 +244,15 @@ class Process:
             self._on_line(channel, line)
 
     async def _forget(self) -> None:
-        """Wait for the launcher, close what connects us with it, and leave the room."""
+        """Wait for the launcher, close what connects us with it, and leave what kept it apart."""
         if self._launcher is not None:
             await self._launcher.wait()
         if self._connection is not None:
             self._connection.close()
         if self._control is not None:
             self._control.close()
-        if self._room is not None and self._entered is not None:
-            await self._room.leave(self._entered)
+        if self._isolator is not None and self._entered is not None:
+            await self._isolator.leave(self._entered)
 
     async def write(self, data: bytes) -> None:
         """Write to standard input; return when the system has taken it.

@@ -81,7 +81,7 @@ class Harness:
         self._lock = asyncio.Lock()
         self._closing = asyncio.Lock()
         self._claude: ClaudeCode | None = None
-        self._desk: Workspace | None = None
+        self._scratch_projects: Workspace | None = None
         self._system = AsyncExitStack()
 
     # --- test
@@ -218,11 +218,11 @@ class Harness:
         return self._claude is not None
 
     @property
-    def desk(self) -> Path:
+    def scratch_projects(self) -> Path:
         """Where sessions that bring no project get a folder each; it goes with the home."""
-        if self._desk is None:
+        if self._scratch_projects is None:
             raise ScriptError("Claude Code has not been started", hint="await harness.claude() first")
-        return self._desk.root
+        return self._scratch_projects.root
 
     async def _start(self) -> ClaudeCode:
         try:
@@ -232,12 +232,12 @@ class Harness:
                 error.summary, expected=error.expected, seen=error.seen, hint=error.hint
             ) from None
         parts = Composition(self.journal, ids=self.ids)
-        server, desk = parts.serve(self.models), parts.add(Workspace, name="desk")
+        server, scratch = parts.serve(self.models), parts.add(Workspace, name="scratch-projects")
         options: dict[str, Any] = {"cli": cli, "ids": self.ids, "isolation": self.isolation, "opens": False}
-        claude = parts.add(lambda journal: ClaudeCode(journal, server, desk, **options))
+        claude = parts.add(lambda journal: ClaudeCode(journal, server, scratch, **options))
         await parts.start()
         self._system.push_async_callback(parts.stop)
-        self._desk = desk
+        self._scratch_projects = scratch
         return claude
 
     async def declared_servers(self, *folders: Path) -> list[ConfiguredServer]:
@@ -265,7 +265,7 @@ class Harness:
     async def end_system(self) -> None:
         """Throw the home away, with plugins, servers and stubs; the next tool that needs one gets a new one."""
         async with self._lock:
-            self._claude, self._desk = None, None
+            self._claude, self._scratch_projects = None, None
             system, self._system = self._system, AsyncExitStack()
             servers, self.servers = self.servers, {}
             system.push_async_callback(self.stubs.close)

@@ -280,7 +280,7 @@ def _folder(harness: Harness, project_path: ProjectFolder | None, session_id: st
         return project_path.path
     if session_id is not None:
         return harness.conversation(session_id).project
-    return harness.desk
+    return harness.scratch_projects
 
 
 def _described(hook: PluginHook) -> dict[str, Any]:

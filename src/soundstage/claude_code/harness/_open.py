@@ -35,7 +35,7 @@ async def open_conversation(harness: Harness, config: Config, *, listed: bool = 
     claude = await harness.claude()
     session_id = harness.ids.uuid()
     if project is None:
-        project = harness.desk / session_id[:8]
+        project = harness.scratch_projects / session_id[:8]
         project.mkdir()
     servers = await harness.declared_servers(*folders) if harness.stubs else []
     stubs = harness.stubs.options(servers, config.settings)

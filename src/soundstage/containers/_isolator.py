@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from soundstage.containers._engine import LABEL, Engine, forgiving, own_labels
-from soundstage.drivers import Inside, name_files
+from soundstage.drivers import RunServers, name_files
 from soundstage.errors import EnvironmentProblem, InvalidStateError
 from soundstage.journal import Journal
 from soundstage.lifecycle import MACHINE_ONLY, Launch, ScratchFolder
@@ -37,7 +37,7 @@ class _Running(NamedTuple):
     """A container, and what we hold of it."""
 
     container: Any
-    inside: Inside
+    servers: RunServers
     gate: int
 
 
@@ -47,7 +47,7 @@ def bridge_to(engine: Engine, container: Any, *, gate: str = "", terminal: bool 
     return (sys.executable, "-I", "-S", str(BRIDGE), json.dumps(job))
 
 
-class ContainerRoom:
+class ContainerIsolator:
     """Runs each program of a sandbox in a container.
 
     Args:
@@ -75,7 +75,7 @@ class ContainerRoom:
         self._reads = reads
         self._writes = (folder, *writes)
         self._name = name
-        self._label = f"{LABEL}.room={folder.name}"
+        self._label = f"{LABEL}.isolator={folder.name}"
         self._engine: Engine | None = None
         self._running: dict[tuple[str, ...], _Running] = {}
         self._count = 0
@@ -90,24 +90,24 @@ class ContainerRoom:
         self._engine = engine = await Engine.connect()
         engine.socket  # noqa: B018  (it has to be on this machine)
         await engine.call(lambda: engine.client.images.get(self._image))
-        self._own = ScratchFolder("room")
+        self._own = ScratchFolder("isolator")
 
     async def enter(self, launch: Launch) -> Launch:
         """Start a container for a program; what is to be launched is the bridge to it."""
         engine = self._connected()
         path = self._new_gate()
         gate = os.open(path, os.O_RDWR)  # keeps what is written to it until the container reads
-        inside = Inside(self._journal, self._name)
+        servers = RunServers(self._journal, self._name)
         try:
             container = await engine.call(lambda: self._start(engine, launch, path))
-            await self._furnish(inside, container.attrs["State"]["Pid"])
+            await self._furnish(servers, container.attrs["State"]["Pid"])
         except BaseException:
-            inside.close()
+            servers.close()
             os.close(gate)
             raise
         argv = bridge_to(engine, container, gate=str(path), terminal=launch.terminal)
         bridge = Launch(argv, Path("/"), {}, terminal=launch.terminal)
-        self._running[argv] = _Running(container, inside, gate)
+        self._running[argv] = _Running(container, servers, gate)
         return bridge
 
     def _new_gate(self) -> Path:
@@ -156,7 +156,7 @@ class ContainerRoom:
         mounts |= {str(path): {"bind": str(path), "mode": "rw"} for path in (*self._writes, cwd)}
         return mounts | {str(own / NAMES): {"bind": f"/etc/{NAMES}", "mode": "ro"}}
 
-    async def _furnish(self, inside: Inside, pid: int) -> None:
+    async def _furnish(self, servers: RunServers, pid: int) -> None:
         """Open the servers' sockets and the way out in the network of a container."""
         handles: list[int] = []
         try:
@@ -164,7 +164,7 @@ class ContainerRoom:
                 place = f"/proc/{pid}/ns/{kind}"
                 if os.readlink(place) != os.readlink(f"/proc/self/ns/{kind}"):  # noqa: PTH115
                     handles.append(os.open(place, os.O_RDONLY))
-            await inside.open(handles)
+            await servers.open(handles)
         except OSError as error:
             raise EnvironmentProblem(
                 "the network of a container cannot be entered from here",
@@ -180,7 +180,7 @@ class ContainerRoom:
         """Remove the container of a program that is over."""
         running = self._running.pop(launch.argv, None)
         if running is not None:
-            running.inside.close()
+            running.servers.close()
             os.close(running.gate)
             remove = partial(running.container.remove, force=True, v=True)
             await self._connected().call(partial(forgiving, remove))
@@ -188,13 +188,13 @@ class ContainerRoom:
     def read(self) -> None:
         """Put on record what programs have tried so far."""
         for running in self._running.values():
-            running.inside.read()
+            running.servers.read()
 
     async def close(self) -> None:
         """Remove all containers. Harmless when repeated."""
         engine, self._engine = self._engine, None
         for running in self._running.values():
-            running.inside.close()
+            running.servers.close()
             os.close(running.gate)
         self._running.clear()
         own, self._own = self._own, None

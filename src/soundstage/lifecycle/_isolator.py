@@ -20,15 +20,15 @@ class Launch(NamedTuple):
     terminal: bool = False
 
 
-class Room(Protocol):
-    """Where the programs of one sandbox run."""
+class Isolator(Protocol):
+    """The part that keeps the programs of one sandbox apart."""
 
     async def open(self) -> None:
-        """Make it, with the servers of the run in it."""
+        """Make what they run in, with the servers of the run in it."""
         ...
 
     async def enter(self, launch: Launch) -> Launch:
-        """The launch that makes this program run in here."""
+        """The launch that makes this program run in there."""
         ...
 
     async def leave(self, launch: Launch) -> None:
@@ -40,5 +40,5 @@ class Room(Protocol):
         ...
 
     async def close(self) -> None:
-        """Remove it. Harmless when repeated."""
+        """Remove what they ran in. Harmless when repeated."""
         ...

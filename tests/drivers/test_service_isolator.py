@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from soundstage.drivers import Command, InService, Terminal, as_isolation, isolation_problem
-from soundstage.drivers._service_room import SERVICE, _ask
+from soundstage.drivers._service_isolator import SERVICE, _ask
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal
 from soundstage.net import Exchange, HttpRequest, HttpServer

@@ -1,4 +1,4 @@
-"""Programs that see of the machine's files what they need, and write to their own: a network's room with a view."""
+"""Programs that see of the machine's files what they need, and write to their own: a network of theirs, with a view."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from soundstage.journal import Journal
 from soundstage.lifecycle import Launch
 
 
-class SandboxRoom(Namespace):
+class SandboxIsolator(Namespace):
     """A network of their own for the programs of one sandbox, and a view of the files for each.
 
     Args:

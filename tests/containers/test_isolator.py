@@ -134,7 +134,7 @@ def test_a_link_that_one_program_leaves_does_not_lead_us_when_the_next_one_start
             cwd=sandbox.home,
             environment=sandbox.environment(),
             scratch=sandbox.root,
-            room=sandbox.room,
+            isolator=sandbox.isolator,
         )
         await process.start()
         return await process.wait()

@@ -37,11 +37,11 @@ class _Said(NamedTuple):
     descriptors: list[int]
 
 
-class _Doors:
-    """The servers of a run that are reached in one service. The rooms of the run share them: so is the network."""
+class _SharedServers:
+    """The servers of a run that are reached in one service. The isolators of the run share them: so is the network."""
 
     def __init__(self, place: Path) -> None:
-        self.rooms = 0
+        self.users = 0
         self.path = ""
         self._place = place
         self._served: dict[Listener, Callable[[], None]] = {}
@@ -65,10 +65,10 @@ class _Doors:
         self._served.clear()
 
 
-_DOORS: Final[WeakKeyDictionary[Journal, dict[Path, _Doors]]] = WeakKeyDictionary()
+_SHARED: Final[WeakKeyDictionary[Journal, dict[Path, _SharedServers]]] = WeakKeyDictionary()
 
 
-class ServiceRoom:
+class ServiceIsolator:
     """Runs the programs of one sandbox in a service.
 
     Args:
@@ -79,7 +79,7 @@ class ServiceRoom:
     def __init__(self, journal: Journal, place: Path) -> None:
         self._journal = journal
         self._place = place
-        self._doors: _Doors | None = None
+        self._shared: _SharedServers | None = None
 
     async def open(self) -> None:
         """Let the servers of the run be reached in the service.
@@ -87,10 +87,10 @@ class ServiceRoom:
         Raises:
             EnvironmentProblem: if it does not answer, or has taken the address of a server for itself.
         """
-        doors = _DOORS.setdefault(self._journal, {}).setdefault(self._place, _Doors(self._place))
-        await doors.admit(self._journal)
-        doors.rooms += 1
-        self._doors = doors
+        shared = _SHARED.setdefault(self._journal, {}).setdefault(self._place, _SharedServers(self._place))
+        await shared.admit(self._journal)
+        shared.users += 1
+        self._shared = shared
 
     async def enter(self, launch: Launch) -> Launch:
         """The launch that stands here for a program in the service."""
@@ -99,13 +99,13 @@ class ServiceRoom:
                 "a program in a service has no terminal",
                 hint="start it as a command, or with another isolation",
             )
-        if self._doors is None:
+        if self._shared is None:
             raise InvalidStateError("the sandbox is not open", hint="start the driver first")
-        await self._doors.admit(self._journal)
+        await self._shared.admit(self._journal)
         ours = {name for name in MACHINE_ONLY if launch.environment.get(name) == os.environ.get(name)}
         kept = {name: value for name, value in launch.environment.items() if name not in ours}
         stands = (sys.executable, "-I", "-S", str(SERVICE), "run", str(self._place), str(launch.cwd))
-        return Launch((*stands, *launch.argv), launch.cwd, {"PATH": self._doors.path, **kept})
+        return Launch((*stands, *launch.argv), launch.cwd, {"PATH": self._shared.path, **kept})
 
     async def leave(self, launch: Launch) -> None:
         """A program has ended; the launcher in the service has ended all that it left."""
@@ -114,12 +114,12 @@ class ServiceRoom:
         """Put nothing on record: the network is the service's own."""
 
     async def close(self) -> None:
-        """Let the servers be reached no more when no room of the run is left. Harmless when repeated."""
-        doors, self._doors = self._doors, None
-        if doors is not None:
-            doors.rooms -= 1
-            if doors.rooms == 0:
-                doors.close()
+        """Let the servers be reached no more when no isolator of the run is left. Harmless when repeated."""
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            shared.users -= 1
+            if shared.users == 0:
+                shared.close()
 
 
 def _ask(place: Path, listen: Sequence[tuple[str, int]]) -> _Said:
