@@ -1,4 +1,4 @@
-"""What is done in one place is done nowhere else: processes, names like a misspelt one, JSON cut out of text."""
+"""Things that have one place are done nowhere else: processes, names like a misspelt one, JSON cut out of text."""
 
 from __future__ import annotations
 

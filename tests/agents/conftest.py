@@ -1,4 +1,4 @@
-"""What the tests of apps share: a journal on the running clock, an app on its own, and a console of lines."""
+"""Shared by the tests of apps: a journal on the running clock, an app on its own, and a console of lines."""
 
 from __future__ import annotations
 

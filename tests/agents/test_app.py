@@ -382,7 +382,7 @@ def test_an_app_that_is_started_again_in_the_same_run_says_nothing_twice(around,
 
 
 def drafting(text, *policies):
-    """What becomes of a reply draft: the texts of all replies."""
+    """The texts of all replies that become of a reply draft."""
 
     def configure(app):
         app.covenant().connect(app.use_console(line_format="{text}")).routes(

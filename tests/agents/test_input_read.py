@@ -1,4 +1,4 @@
-"""What comes in from outside has a reader, or the app does not start."""
+"""An event that comes in from outside has a reader, or the app does not start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told about the conversation so far."""
+"""The words that tell a model about the conversation so far."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_no_text_is_lost_or_doubled_and_no_output_is_longer_than_its_limit(piece
 
 
 def windowed(family, *entries, before=()):
-    """What a windowing daemon makes of `entries`; `before` is there when it starts."""
+    """The records that a windowing daemon makes of `entries`; `before` is there when it starts."""
 
     async def main():
         journal = Journal()

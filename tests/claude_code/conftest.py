@@ -20,7 +20,7 @@ from soundstage.worlds import Workspace
 
 
 class Run(NamedTuple):
-    """What a test works with."""
+    """The parts of a run that a test works with."""
 
     journal: Journal
     script: Script
@@ -28,12 +28,12 @@ class Run(NamedTuple):
     claude: ClaudeCode
 
     def requests(self) -> list[ModelRequest]:
-        """What the CLI has asked the model."""
+        """The requests that the CLI has sent to the model."""
         return [event.request for event in self.journal.events(ModelRequested)]
 
 
 def play(body: Callable[[Run], Awaitable[Any]], *, started: bool = True, **options: Any) -> Any:
-    """What `body` returns in a run; afterwards nothing must have tried to leave the machine."""
+    """Run `body`; afterwards nothing must have tried to leave the machine. Returns its result."""
     journal = Journal()
 
     async def main() -> Any:

@@ -1,4 +1,4 @@
-"""What counts as a commit of a turn: what git has written down, whatever the command looks like."""
+"""The commits of a turn: those that git has written down, whatever the command looks like."""
 
 from __future__ import annotations
 

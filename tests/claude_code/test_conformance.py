@@ -84,7 +84,7 @@ FIELDS: dict[tuple[str, str], dict[str, type | tuple[type, ...]]] = {
 
 
 class Missing:
-    """What a field that is not there is an instance of."""
+    """The type of a field that is not there."""
 
 
 def value(data: dict[str, Any], path: str) -> Any:

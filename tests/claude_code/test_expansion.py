@@ -1,4 +1,4 @@
-"""What a command should become, against what the CLI makes of it."""
+"""The text that a command should become, against what the CLI makes of it."""
 
 from __future__ import annotations
 

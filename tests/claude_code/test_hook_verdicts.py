@@ -1,4 +1,4 @@
-"""What hooks decide and how they are started, against what the CLI makes of the same hooks."""
+"""The verdicts of hooks and how they are started, against what the CLI makes of the same hooks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AROUND = (*("{}",) * 5, "\n {} \n", "text\n{}", "{}\nmore", "{}{{}}", "\ufeff{}"
 
 
 class Case(NamedTuple):
-    """What a hook does: its exit code and what it prints."""
+    """A hook's exit code, and what it prints."""
 
     code: int
     stdout: str

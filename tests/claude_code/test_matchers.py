@@ -177,7 +177,7 @@ def generated(seed: int, count: int) -> tuple[str, ...]:
 
 
 def ours(matcher: str, name: str) -> bool | None:
-    """What we say; `None` where we refuse to."""
+    """Our own answer; `None` where we refuse to give one."""
     try:
         return matches(matcher, name)
     except ScriptError:

@@ -1,4 +1,4 @@
-"""What the CLI is started with: its path, its arguments, its environment."""
+"""The start of the CLI: its path, its arguments, its environment."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Box:
         return path
 
     def left(self) -> list[str]:
-        """What is in the engine of it."""
+        """Everything of it that is in the engine."""
         engine = Engine.connect_now()
         ours = {"label": [LABEL]}
         try:

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("busybox")
 
 
 def ours() -> list[str]:
-    """What belongs to this process in the engine: containers, networks, volumes."""
+    """Everything in the engine that belongs to this process: containers, networks, volumes."""
     engine = Engine.connect_now()
     try:
         filters = {"label": [f"{LABEL}.owner"]}

@@ -215,7 +215,7 @@ def test_more_than_120_payloads_a_minute_are_4008(on_discord):
 
 
 async def resumed(world, session_id, seq):
-    """What a client gets that resumes: replayed events, and the op code of anything else."""
+    """Resume as a client: the replayed events, and the op code of anything else."""
     async with connect(world.gateway_url) as socket:
         client = Client(socket)
         await client.receive()

@@ -1,4 +1,4 @@
-"""What tests of drivers share."""
+"""Shared by the tests of drivers."""
 
 from __future__ import annotations
 

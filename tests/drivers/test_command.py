@@ -57,7 +57,7 @@ def python(code: str) -> list[str]:
 def with_command(
     argv: list[str], body: Callable[[Command], Awaitable[Any]], **options: Any
 ) -> tuple[Journal, Any]:
-    """What `body` returns for a command that runs, and the journal."""
+    """Run `body` with a command that runs. Returns the journal and its result."""
     journal = Journal()
 
     async def main() -> Any:

@@ -1,4 +1,4 @@
-"""What a program gets to see of the machine, and what is left of it, however the run ends."""
+"""The part of the machine that a program gets to see, and what is left of it, however the run ends."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def python(code: str, *arguments: str) -> list[str]:
 def run_inside(
     argv: Sequence[str], *, journal: Journal | None = None, **options: Any
 ) -> tuple[list[str], list[EgressTried]]:
-    """What a program prints in a network of its own, and what it has tried."""
+    """Run a program in a network of its own. Returns the lines that it prints, and its tries to leave."""
     journal = journal if journal is not None else Journal()
 
     async def main() -> list[str]:

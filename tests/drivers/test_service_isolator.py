@@ -36,7 +36,7 @@ def in_service(
     journal: Journal | None = None,
     **options: Any,
 ) -> Any:
-    """What `body` makes of a program in a service that is there for it."""
+    """Run `body` with a program in a service that is there for it. Returns its result."""
 
     async def main() -> Any:
         place = folder / "service.sock"

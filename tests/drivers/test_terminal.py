@@ -96,7 +96,7 @@ def shell(code: str) -> list[str]:
 def with_terminal(
     argv: list[str], body: Callable[[Terminal], Awaitable[Any]], **options: Any
 ) -> tuple[Journal, Any]:
-    """What `body` returns for a terminal that runs, and the journal."""
+    """Run `body` with a terminal that runs. Returns the journal and its result."""
     journal = Journal()
 
     async def main() -> Any:

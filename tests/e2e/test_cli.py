@@ -31,7 +31,7 @@ CHAT = "/v1/chat/completions"
 
 
 def environment(home, **more):
-    """What a command sees: as little as possible."""
+    """The variables that a command sees: as few as possible."""
     return {"PATH": os.environ["PATH"], "HOME": str(home), "COLUMNS": "100", "TERM": "dumb", **more}
 
 

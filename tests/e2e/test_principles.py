@@ -210,7 +210,7 @@ ENDS: dict[type[Event], tuple[type[Event], ...]] = {
 
 
 def open_ends(records: Sequence[Record]) -> list[str]:
-    """What begins in a journal and does not end exactly once."""
+    """Everything that begins in a journal and does not end exactly once."""
     found = []
     for begin in records:
         ends = ENDS.get(type(begin.event), ())
@@ -419,7 +419,7 @@ PRODUCTION = {
 
 
 def crossings(source: str) -> list[str]:
-    """What a source imports that only belongs to tests, at any depth of its code."""
+    """The imports of a source that only belong to tests, at any depth of its code."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

@@ -31,7 +31,7 @@ declare = declarative_discord_agent.declare
 
 
 def refused(routes, *more):
-    """What the covenant of the sample's branches says about these routes."""
+    """The error with which the covenant of the sample's branches refuses these routes."""
 
     def changed(app):
         covenant = app.covenant()

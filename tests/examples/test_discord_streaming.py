@@ -27,7 +27,7 @@ TEXT = "Once there was a fox. Was it red? It was! And then"
 
 
 async def read_aloud(host, text, author="ann"):
-    """What comes of a text: all messages until the one for the next text."""
+    """All messages that come of a text, until the one for the next text."""
     await discord_of(host).user(author).says(text, channel="general")
     await discord_of(host).user(author).says("The end.", channel="general")
     await discord_of(host).expect("The end.", channel="general")

@@ -54,7 +54,7 @@ def scripted(script: Script) -> Script:
 
 
 def check(trace: Trace) -> None:
-    """What holds for every way in which a run can be seen."""
+    """Check the facts that hold for every way in which a run can be seen."""
     assert_agent_sequence(trace, "triage", "billing")
     assert_tool_calls(
         trace,

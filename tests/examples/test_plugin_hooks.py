@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
 
 def hook(plugin: str, script: str, payload: Any, folder: Path, **variables: str) -> Answer:
-    """What the script answers; a payload that is a text is sent as it is."""
+    """The script's answer; a payload that is a text is sent as it is."""
     text = payload if isinstance(payload, str) else json.dumps({"cwd": str(folder), **payload})
     done = subprocess.run(
         [sys.executable, "-B", str(PLUGINS / plugin / "hooks" / script)],

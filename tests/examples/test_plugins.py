@@ -103,7 +103,7 @@ def bash(command: str) -> CallSpec:
 
 
 def validate(path: Path, home: Path) -> dict[str, Any]:
-    """What `claude plugin validate --strict` says."""
+    """The answer of `claude plugin validate --strict`."""
     done = subprocess.run(
         [str(find_cli()), "plugin", "validate", str(path), "--json", "--strict"],
         env={"HOME": str(home), "PATH": os.environ["PATH"], "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},

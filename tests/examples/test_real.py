@@ -1,4 +1,4 @@
-"""What the examples share when they run for real: what is missing is named, with the next step."""
+"""The start that the examples share when they run for real: whatever is missing is named, with the next step."""
 
 from __future__ import annotations
 

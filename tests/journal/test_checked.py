@@ -1,4 +1,4 @@
-"""What could not be read back is refused by the append that brings it, in memory and on file."""
+"""An event that could not be read back is refused by the append that brings it, in memory and on file."""
 
 from __future__ import annotations
 

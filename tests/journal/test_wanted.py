@@ -1,4 +1,4 @@
-"""What a wait looks for among events."""
+"""The events that a wait looks for."""
 
 from __future__ import annotations
 

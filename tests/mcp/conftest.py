@@ -18,7 +18,7 @@ TRANSPORTS = ("http", "stdio")
 
 
 def target(server: Any, transport: str) -> Any:
-    """What the SDK's client connects with."""
+    """The target that the SDK's client connects to."""
     if transport == "http":
         return server.url
     config = server.stdio_config()

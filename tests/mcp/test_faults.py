@@ -1,4 +1,4 @@
-"""What goes wrong on request, and what a real client makes of it."""
+"""Faults that come on request, and what a real client makes of them."""
 
 from __future__ import annotations
 

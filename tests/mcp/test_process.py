@@ -68,7 +68,7 @@ def config(code, **more):
 
 
 def play(body, *args, **options):
-    """What `body(server)` returns with a server that has started; nothing of it is left."""
+    """Run `body(server)` with a server that has started; nothing of it is left. Returns its result."""
     journal = Journal()
 
     async def main():

@@ -68,7 +68,7 @@ def real_server(kind, journal):
 
 
 async def talk(connect, server, *, transport="http", calls=(1, 2)):
-    """What a client sees of a server that counts."""
+    """Everything that a client sees of a server that counts."""
     async with connect(server, transport) as (client, _):
         seen = [client.instructions, [tool.name for tool in (await client.list_tools()).tools]]
         seen += [texts(await client.call_tool("bump", {"by": by})) for by in calls]

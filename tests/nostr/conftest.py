@@ -21,7 +21,7 @@ def agent_keys():
 
 
 class Agent:
-    """What a test wants of nostr-sdk, in short: an app with keys and one relay."""
+    """The part of nostr-sdk that tests need: an app with keys and one relay."""
 
     def __init__(self, client, url):
         self.client = client

@@ -1,4 +1,4 @@
-"""What a real client, nostr-sdk, gets done on the relay."""
+"""A real client, nostr-sdk, at work on the relay."""
 
 from __future__ import annotations
 

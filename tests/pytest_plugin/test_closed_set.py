@@ -1,4 +1,4 @@
-"""What the plugin closes around a test, in one run of pytest with a test for each promise."""
+"""The closed set that the plugin puts around a test, in one run of pytest with a test for each promise."""
 
 from __future__ import annotations
 

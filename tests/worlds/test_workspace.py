@@ -20,7 +20,7 @@ from soundstage.worlds import Workspace
 
 
 def in_workspace(body: Callable[[Workspace], Any], root: Path | None = None) -> Any:
-    """What `body` returns in a workspace that is removed afterwards, whatever happens."""
+    """Run `body` in a workspace that is removed afterwards, whatever happens. Returns its result."""
 
     async def main() -> Any:
         workspace = Workspace(Journal(), root)

@@ -1,4 +1,4 @@
-"""What a long conversation loses, and what it never loses."""
+"""The messages that a long conversation loses, and those that it never loses."""
 
 from __future__ import annotations
 

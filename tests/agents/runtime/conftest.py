@@ -1,4 +1,4 @@
-"""What the tests of the runtime share: a team on virtual time, against a scripted model."""
+"""Shared by the tests of the runtime: a team on virtual time, against a scripted model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a model asks of a tool and whatever the tool does, there is a result that the model can read."""
+"""A result that the model can read, whatever it asks of a tool and whatever the tool does."""
 
 from __future__ import annotations
 

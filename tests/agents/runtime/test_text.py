@@ -1,4 +1,4 @@
-"""What a model reads of a result: whole if it is short, its two ends if it is long."""
+"""The part of a result that a model reads: all of it if it is short, its two ends if it is long."""
 
 from __future__ import annotations
 

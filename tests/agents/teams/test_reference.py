@@ -76,7 +76,7 @@ def reference_script() -> Script:
 
 
 def check(trace: Trace) -> None:
-    """What must have happened, whichever way the model was asked."""
+    """Check the events that must have happened, whichever way the model was asked."""
     assert len(trace.main_steps) == 8
     assert_agent_sequence(trace, *CYCLE)
     assert_phase_transitions(trace, "execute", "verification", "execute", "verification")

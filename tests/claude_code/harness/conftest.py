@@ -128,7 +128,7 @@ class HttpHarness:
                 yield Tools(client)
 
     async def get(self, path: str, **headers: str) -> Any:
-        """What is at a path."""
+        """The answer at a path."""
         import httpx
 
         async with httpx.AsyncClient() as http:

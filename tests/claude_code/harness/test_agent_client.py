@@ -25,7 +25,7 @@ EXPLORED = "A systematic look at the parser is done. Next: /agent-loop:plan"
 
 
 class Agent:
-    """What the agent does: one tool after the other, each with what the last ones have returned."""
+    """An agent that calls one tool after the other, each with what the last ones have returned."""
 
     def __init__(self, marketplace: Path) -> None:
         self.results: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""What a client has started ends with it, however it goes."""
+"""Everything that a client has started ends with it, however it goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a command must reach the model, whatever the CLI puts into it."""
+"""The words of a command that must reach the model, whatever the CLI puts into it."""
 
 from __future__ import annotations
 

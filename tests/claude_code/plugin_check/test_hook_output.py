@@ -1,4 +1,4 @@
-"""What a hook's exit code and output mean: what Claude Code would not understand has a name."""
+"""The meaning of a hook's exit code and output: each that Claude Code would not understand has a name."""
 
 from __future__ import annotations
 

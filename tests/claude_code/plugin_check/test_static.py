@@ -1,4 +1,4 @@
-"""What can be said of a plugin's files without running anything: each defect with its file and line."""
+"""Defects that a plugin's files show without running anything, each with its file and line."""
 
 from __future__ import annotations
 

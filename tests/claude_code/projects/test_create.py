@@ -33,7 +33,7 @@ def need(language: str) -> None:
 
 
 def run(project, *command: str, code: int = 0) -> str:
-    """What a command prints in a project; no tool may reach out for anything."""
+    """Run a command in a project, where no tool may reach out for anything. Returns what it prints."""
     bare = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     offline = {
         "GOFLAGS": "-mod=mod",

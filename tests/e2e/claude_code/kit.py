@@ -1,4 +1,4 @@
-"""What the tests of the plugins share: the plugins, a scripted agent, and a walk through a workflow.
+"""Shared by the tests of the plugins: the plugins, a scripted agent, and a walk through a workflow.
 
 The agent's words and tool calls are scripted; commands, hooks, servers, permissions, git and test runs are real.
 """
@@ -78,14 +78,14 @@ def delegate(agent: str, task: str) -> CallSpec:
 
 
 class After(NamedTuple):
-    """What the agent does only if the result of its last call has this text."""
+    """A step that the agent takes only if the result of its last call has this text."""
 
     result: str
     step: CallSpec | str
 
 
 def play(script: Script, *steps: CallSpec | After | str) -> None:
-    """What the agent does in a turn: one call after the other, then its words. Each step has to be used."""
+    """Script the agent's turn: one call after the other, then its words. Each step has to be used."""
     for step in steps:
         condition, action = (
             ({"tool_result": step.result}, step.step) if isinstance(step, After) else ({}, step)

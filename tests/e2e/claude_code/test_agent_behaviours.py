@@ -39,7 +39,7 @@ agent_loop, epti, visual = working("agent-loop"), working("epti"), working("visu
 
 
 def guidance(plugin: str, agent: str) -> str:
-    """What the file of an agent says, without its front matter."""
+    """The text of an agent's file, without its front matter."""
     return (PLUGINS / plugin / "agents" / f"{agent}.md").read_text().split("---\n", 2)[2].strip()
 
 

@@ -146,7 +146,7 @@ def test_iterating_goes_from_red_to_green(test_session, script, journal):
 
 
 def remarks(turn):
-    """What the model was told besides its tools' results."""
+    """The words that the model was told besides its tools' results."""
     return "\n".join(message.everything for message in turn.requests[-1].messages[-3:])
 
 
