@@ -12,6 +12,8 @@ import pytest
 
 HOLDER = """
 import os, signal, subprocess, sys, threading
+for number in (signal.SIGHUP, signal.SIGINT):  # nohup, and a shell's background, start programs that ignore them
+    signal.signal(number, signal.SIG_DFL if number == signal.SIGHUP else signal.default_int_handler)
 from soundstage.lifecycle import ScratchFolder, handle_termination
 
 {before}
