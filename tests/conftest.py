@@ -12,11 +12,15 @@ import os
 import re
 import signal
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from parts import in_full_part
+
+if TYPE_CHECKING:
+    from soundstage.containers import InContainer
 
 settings.register_profile("soundstage", deadline=None, derandomize=True)  # the machine is shared; runs repeat
 settings.register_profile("fast", settings.get_profile("soundstage"), max_examples=20)
@@ -87,3 +91,50 @@ def _exists(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def image(name: str) -> InContainer:
+    """A container of an image that `tools/podman.sh` builds, on a machine that has an engine and the image."""
+    from soundstage.containers import InContainer
+
+    chosen = InContainer(name)
+    from soundstage.drivers import isolation_problem
+
+    problem = isolation_problem(chosen)
+    if problem is not None:
+        pytest.skip(str(problem))
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def busybox() -> InContainer:
+    """A container with a shell and little else."""
+    return image("soundstage/busybox")
+
+
+@pytest.fixture(scope="session")
+def debian() -> InContainer:
+    """A container with Debian, Python and git."""
+    return image("soundstage/debian")
+
+
+@pytest.fixture(scope="session")
+def netns() -> str:
+    """The isolation level, on a machine that has it."""
+    from soundstage.drivers import isolation_problem
+
+    problem = isolation_problem("netns")
+    if problem is not None:
+        pytest.skip(str(problem))
+    return "netns"
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> str:
+    """The isolation level, on a machine that has it."""
+    from soundstage.drivers import isolation_problem
+
+    problem = isolation_problem("sandbox")
+    if problem is not None:
+        pytest.skip(str(problem))
+    return "sandbox"

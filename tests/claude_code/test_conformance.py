@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from soundstage.claude_code import TESTED_VERSION, UnknownMessage, bundled_cli
+from soundstage.claude_code._cli import as_json
 from soundstage.models import CallSpec
 
 pytestmark = pytest.mark.skipif(
@@ -189,7 +190,7 @@ def test_what_is_said_about_plugins_has_every_field_that_we_read(
         cli = run.claude.plugins._cli()
 
         async def said(*arguments: str) -> Any:
-            return (await cli.run(["plugin", *arguments, "--json"])).json()
+            return as_json(await cli.run(["plugin", *arguments, "--json"]))
 
         wrong = check("add", await said("marketplace", "add", str(market)), {"outcome": str})
         (listed,) = await said("marketplace", "list")

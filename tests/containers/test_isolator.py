@@ -294,7 +294,10 @@ def test_what_a_killed_run_has_left_in_the_engine_goes_with_the_next_start(busyb
     run.send_signal(signal.SIGKILL)
     run.communicate()
     label = f"{LABEL}.owner"
-    start = "from soundstage.drivers import isolation_problem, InContainer; import sys"
+    start = (
+        "import sys; from soundstage.containers import InContainer; "
+        "from soundstage.drivers import isolation_problem"
+    )
     subprocess.run(
         [
             sys.executable,

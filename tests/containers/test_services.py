@@ -28,6 +28,7 @@ from soundstage.containers._engine import LABEL, Engine, listed
 from soundstage.drivers import isolation_problem
 from soundstage.errors import AppError, EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, MessageSent, ProcessExited
+from soundstage.lifecycle import Finished
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = "soundstage/busybox"
@@ -130,7 +131,7 @@ def test_commands_run_in_it_and_their_exit_code_and_outputs_are_told():
         ]
 
     _, (first, second) = with_container(body, "sleep", "1000", name="worker")
-    assert first == (5, "hello\n", "bad\n")
+    assert first == Finished(5, "hello\n", "bad\n")
     assert second.stdout == "worker\n"
 
 

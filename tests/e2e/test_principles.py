@@ -407,14 +407,21 @@ def test_the_trace_on_a_scripted_model_is_that_on_a_live_one():
 
 
 FOR_TESTS = ("pytest", "_pytest", "unittest", "hypothesis", "doctest")
-STAGE = ("soundstage.testing", "soundstage.pytest_plugin", "soundstage.host", "soundstage.demo")
+STAGE = (
+    *("soundstage.testing", "soundstage.pytest_plugin", "soundstage.host", "soundstage.demo"),
+    *("soundstage.agents.scenarios", "soundstage.agents.testing"),
+)
 SCRIPTED = {"Script", "ScriptedModel", "Faulty", "VirtualClock", "VirtualDiscordGateway", "Console"}
 PRODUCTION = {
     "examples": sorted((ROOT / "examples").rglob("*.py")),
     "programs of the demo": [
         ROOT / "src/soundstage/demo" / name for name in ("sdk_agent.py", "terminal_app.py", "discord_bot.py")
     ],
-    "components of teams": sorted((ROOT / "src/soundstage/agents").rglob("*.py")),
+    "components of teams": sorted(
+        path
+        for path in (ROOT / "src/soundstage/agents").rglob("*.py")
+        if path.relative_to(ROOT / "src/soundstage/agents").parts[0] not in ("scenarios", "testing")
+    ),
 }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from examples import console_agent
-from soundstage.agents import AgentResponse, AgentThought, ChatReceived, ChatReply, CovenantError, journals_of
+from soundstage.agents import AgentResponse, AgentThought, ChatReceived, ChatReply, CovenantError
+from soundstage.agents.testing import journals_of
 from soundstage.errors import ScriptError, SoundstageError
 from soundstage.journal import MessageSent
 from soundstage.messages import assistant, system, user

@@ -16,8 +16,8 @@ from soundstage.agents import (
     FunctionWindow,
     ImmediateWindow,
     SettingError,
-    journals_of,
 )
+from soundstage.agents.testing import journals_of
 from soundstage.clock import VirtualClock
 from soundstage.errors import SoundstageError
 from soundstage.journal import ModelChunked, event

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from examples import console_chat
-from soundstage.agents import ChatEntry, ChatReceived, ChatReply, journals_of
+from soundstage.agents import ChatEntry, ChatReceived, ChatReply
+from soundstage.agents.testing import journals_of
 from soundstage.clock import SystemClock, VirtualClock, run
 from soundstage.errors import ExpectationError
 from soundstage.journal import DaemonChanged

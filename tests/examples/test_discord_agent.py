@@ -21,8 +21,8 @@ from soundstage.agents import (
     ChatReceived,
     ChatReply,
     ChatReplyDraft,
-    journals_of,
 )
+from soundstage.agents.testing import journals_of
 from soundstage.clock import run
 from soundstage.discord import discord_of
 from soundstage.errors import AppError, ExpectationError, ScriptError

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from examples import discord_chat
-from soundstage.agents import ChatEntry, ChatReceived, ChatReply, journals_of
+from soundstage.agents import ChatEntry, ChatReceived, ChatReply
+from soundstage.agents.testing import journals_of
 from soundstage.clock import SystemClock, VirtualClock, run
 from soundstage.discord import (
     DiscordGatewayChanged,

@@ -16,8 +16,8 @@ from soundstage.agents import (
     ChatStreamCompleted,
     CompletionWindow,
     ImmediateWindow,
-    journals_of,
 )
+from soundstage.agents.testing import journals_of
 from soundstage.clock import run
 from soundstage.discord import discord_of
 from soundstage.trace import assert_ordered

@@ -8,7 +8,8 @@ import signal
 import pytest
 
 from examples import file_journal_console
-from soundstage.agents import ChatEntry, ChatReceived, ChatReply, journals_of
+from soundstage.agents import ChatEntry, ChatReceived, ChatReply
+from soundstage.agents.testing import journals_of
 from soundstage.journal import Journal, read_journal
 from support.ways import as_program, in_process, start_alone
 

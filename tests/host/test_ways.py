@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from soundstage.agents import ChatEntry, ChatReceived, ChatReply, configured_app, journals_of
+from soundstage.agents import ChatEntry, ChatReceived, ChatReply, configured_app
+from soundstage.agents.testing import journals_of
 from soundstage.clock import SystemClock, VirtualClock
 from soundstage.discord import Discord, VirtualDiscordGateway, discord_of
 from soundstage.errors import (

@@ -34,8 +34,8 @@ from soundstage.agents import (
     FunctionWindow,
     ImmediateWindow,
     configured_app,
-    journals_of,
 )
+from soundstage.agents.testing import journals_of
 from soundstage.clock import SystemClock, run
 from soundstage.discord import VirtualDiscordGateway
 from soundstage.errors import ExpectationError, HarnessError, InvalidStateError, WaitTimeout

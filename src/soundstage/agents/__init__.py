@@ -19,7 +19,7 @@ which entries of another; parts may be written by hand instead. It runs as one c
 from soundstage.agents._agent import AgentBranch
 from soundstage.agents._app import JournalApp
 from soundstage.agents._buffer import BatchOutput, StreamBuffer, Windowing
-from soundstage.agents._builder import AppBuilder
+from soundstage.agents._builder import AppBuilder, configured_app
 from soundstage.agents._console import ConsoleBranch, LineConsole
 from soundstage.agents._covenant import Covenant, RouteBuilder
 from soundstage.agents._discord import ChatGateway, DiscordBranch
@@ -45,8 +45,6 @@ from soundstage.agents._errors import CovenantError, SettingError, UnknownEntryE
 from soundstage.agents._followers import Followers
 from soundstage.agents._journals import Journals, TypedJournal
 from soundstage.agents._manifest import BranchManifest, EntryRoute
-from soundstage.agents._of_host import configured_app, journals_of
-from soundstage.agents._policy_suites import verify_split_policy, verify_window_policy
 from soundstage.agents._pump import Pump
 from soundstage.agents._scope import AppScope, BranchDaemons, StandaloneContext
 from soundstage.agents._splitters import (
@@ -140,7 +138,4 @@ __all__ = [
     "WindowingDaemon",
     "build_transcript",
     "configured_app",
-    "journals_of",
-    "verify_split_policy",
-    "verify_window_policy",
 ]

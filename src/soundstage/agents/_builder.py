@@ -216,3 +216,24 @@ def _check_types(what: str, policies: Mapping[type[Event], object], known: list[
                 expected="one of " + (", ".join(map(type_name, known)) or "none: no branch has such entries"),
                 hint="use the branch that has these entries, or with_family() for your own",
             )
+
+
+def configured_app(*functions: Callable[[AppBuilder], object]) -> JournalApp:
+    """The app that its own `configure` functions describe, applied in order: later ones win.
+
+    So a test takes the app's real configuration and swaps what it must.
+
+    Raises:
+        CovenantError: with everything that is wrong with the app's covenant.
+        SettingError: if there is a policy for a type that has no use for one.
+
+    Example:
+        ::
+
+            app = configured_app(my_app.configure, lambda app: app.with_window(ChatChunk, ImmediateWindow()))
+            HostBuilder().with_console().with_app(app).run(body)
+    """
+    builder = AppBuilder()
+    for configure in functions:
+        builder.apply(configure)
+    return builder.build()

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from soundstage.errors import ScriptError
 
@@ -47,8 +47,15 @@ def _tell(seen: list[warnings.WarningMessage]) -> ScriptError | None:
         elif forgotten is None:
             place = "" if one.filename.startswith(_OURS) else f"{one.filename}:{one.lineno}"
             forgotten = ScriptError(
-                f"{code.co_qualname} was called and not awaited, so it did nothing",
+                f"{_called(one.source)} was called and not awaited, so it did nothing",
                 seen=place,
                 hint="write `await` before the call",
             )
     return forgotten
+
+
+def _called(coroutine: Any) -> str:
+    """The call, by the class of its object: a method may be written in a base class."""
+    itself = coroutine.cr_frame.f_locals.get("self") if coroutine.cr_frame is not None else None
+    code = coroutine.cr_code
+    return str(code.co_qualname) if itself is None else f"{type(itself).__name__}.{code.co_name}"

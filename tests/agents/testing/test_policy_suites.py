@@ -18,10 +18,9 @@ from soundstage.agents import (
     ParagraphWindow,
     SentenceSplitter,
     SentenceWindow,
-    verify_split_policy,
-    verify_window_policy,
 )
-from soundstage.agents._policy_suites import SPLIT_GUARANTEES, WINDOW_GUARANTEES
+from soundstage.agents.testing import verify_split_policy, verify_window_policy
+from soundstage.agents.testing._policy_suites import SPLIT_GUARANTEES, WINDOW_GUARANTEES
 from soundstage.clock import run
 from soundstage.errors import ExpectationError
 
@@ -120,7 +119,7 @@ def test_each_way_in_which_a_window_policy_can_be_wrong_is_named(make, promise):
 
 
 def test_a_policy_under_which_text_gets_lost_is_named(monkeypatch):
-    monkeypatch.setattr("soundstage.agents._policy_suites.StreamBuffer", Forgetful)
+    monkeypatch.setattr("soundstage.agents.testing._policy_suites.StreamBuffer", Forgetful)
     with pytest.raises(ExpectationError, match="loses and adds no text"):
         run(verify_window_policy(Window))
 
