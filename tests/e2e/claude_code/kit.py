@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from soundstage.claude_code import ClaudeTurn
+from soundstage.claude_code.semantics import WORKFLOWS, Transition, keywords_in, suggested, transition
 from soundstage.models import CallSpec, Script
-from soundstage.testing.semantics import WORKFLOWS, Transition, keywords_in, suggested, transition
 
 PLUGINS = Path(__file__).resolve().parents[3] / "examples" / "plugins"
 COMMANDS: dict[str, tuple[str, ...]] = {

@@ -33,7 +33,7 @@ from e2e.claude_code.kit import (
     working,
     write,
 )
-from soundstage.testing.semantics import error_handled, suggested
+from soundstage.claude_code.semantics import error_handled, suggested
 
 agent_loop, epti, visual = working("agent-loop"), working("epti"), working("visual-iteration")
 

@@ -24,8 +24,8 @@ from e2e.claude_code.kit import (
     write,
 )
 from soundstage.claude_code import expand_command
+from soundstage.claude_code.semantics import WORKFLOWS, suggested
 from soundstage.models import CallSpec
-from soundstage.testing.semantics import WORKFLOWS, suggested
 
 pytestmark = pytest.mark.claude_code(plugin_dirs=[PLUGINS / plugin for plugin in COMMANDS])
 

@@ -29,7 +29,7 @@ from e2e.claude_code.kit import (
     write,
 )
 from soundstage.claude_code.projects import set_up_git
-from soundstage.testing.semantics import keywords_in, suggested, transition
+from soundstage.claude_code.semantics import keywords_in, suggested, transition
 
 agent_loop, epti, visual = working("agent-loop"), working("epti"), working("visual-iteration")
 TESTS = bash("python3 -B -m pytest -q -p no:cacheprovider")
@@ -104,7 +104,7 @@ def test_the_reference_workflow_repairs_a_calculator(test_session, script, test_
 
 def stage(turn):
     """The stage that the command of a turn, as it came to the model, has begun."""
-    from soundstage.testing.semantics import WORKFLOWS
+    from soundstage.claude_code.semantics import WORKFLOWS
 
     return WORKFLOWS["agent-loop"].stage_after([f"/{turn.expansion.command}"])
 

@@ -8,8 +8,8 @@ from soundstage.claude_code.harness._arguments import SessionId, StageName
 from soundstage.claude_code.harness._conversation import OpenConversation
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._stages import Where, located, plugins_of, stages_of
+from soundstage.claude_code.semantics import WORKFLOWS
 from soundstage.errors import ScriptError
-from soundstage.testing.semantics import WORKFLOWS
 
 
 class Mode(TypedDict):

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from soundstage.claude_code.harness._arguments import StageName
 from soundstage.claude_code.harness._harness import Harness
-from soundstage.testing.semantics import error_handled, keywords_in, suggested, transition
+from soundstage.claude_code.semantics import error_handled, keywords_in, suggested, transition
 
 
 class Keywords(TypedDict):

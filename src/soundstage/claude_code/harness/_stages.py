@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from soundstage.claude_code import ClaudeTurn
 from soundstage.claude_code.harness._conversation import ConversationTurn, OpenConversation
+from soundstage.claude_code.semantics import WORKFLOWS
 from soundstage.errors import ScriptError
-from soundstage.testing.semantics import WORKFLOWS
 
 IDLE: Final = "idle"
 COMPLETE: Final = "complete"

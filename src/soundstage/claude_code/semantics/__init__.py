@@ -11,11 +11,11 @@ is true when it passed, and says in `details` what it found:
 None of them passes by accident: an empty list, an empty name and an unknown kind of error are a `ScriptError`.
 """
 
-from soundstage.testing.semantics._errors import ERROR_TYPES, ErrorHandling, error_handled
-from soundstage.testing.semantics._keywords import KeywordsFound, keywords_in
-from soundstage.testing.semantics._suggestion import Suggestion, suggested
-from soundstage.testing.semantics._transition import Transition, transition
-from soundstage.testing.semantics._workflows import WORKFLOWS, StageGraph
+from soundstage.claude_code.semantics._errors import ERROR_TYPES, ErrorHandling, error_handled
+from soundstage.claude_code.semantics._keywords import KeywordsFound, keywords_in
+from soundstage.claude_code.semantics._suggestion import Suggestion, suggested
+from soundstage.claude_code.semantics._transition import Transition, transition
+from soundstage.claude_code.semantics._workflows import WORKFLOWS, StageGraph
 
 __all__ = [
     "ERROR_TYPES",

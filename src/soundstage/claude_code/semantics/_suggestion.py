@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from soundstage.claude_code.semantics._verdict import SemanticResult
 from soundstage.errors import ScriptError
-from soundstage.testing.semantics._verdict import SemanticResult
 
 AROUND: Final = 20  # characters that are shown on either side
 _NAME: Final = re.compile(r"/?(?:(?P<plugin>[\w.-]+):)?(?P<command>[\w-]+)")

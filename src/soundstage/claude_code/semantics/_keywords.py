@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from soundstage.claude_code.semantics._verdict import SemanticResult
 from soundstage.errors import ScriptError
-from soundstage.testing.semantics._verdict import SemanticResult
 
 
 class KeywordsFound(SemanticResult, frozen=True, kw_only=True):

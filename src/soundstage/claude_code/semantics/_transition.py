@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from soundstage.claude_code.semantics._verdict import SemanticResult
+from soundstage.claude_code.semantics._workflows import WORKFLOWS, StageGraph
 from soundstage.errors import ScriptError
-from soundstage.testing.semantics._verdict import SemanticResult
-from soundstage.testing.semantics._workflows import WORKFLOWS, StageGraph
 
 
 class Transition(SemanticResult, frozen=True, kw_only=True):

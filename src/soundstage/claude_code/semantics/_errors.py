@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from soundstage.claude_code.semantics._verdict import SemanticResult
 from soundstage.errors import ScriptError
-from soundstage.testing.semantics._verdict import SemanticResult
 
 CRASHES: Final = ("traceback", "exception:", "error:", "failed:")
 ACKNOWLEDGEMENTS: Final = ("couldn't", "unable", "can't", "error", "problem", "issue")

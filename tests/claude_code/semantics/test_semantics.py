@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soundstage.errors import ExpectationError, ScriptError
-from soundstage.testing.semantics import (
+from soundstage.claude_code.semantics import (
     ERROR_TYPES,
     WORKFLOWS,
     StageGraph,
@@ -23,7 +22,8 @@ from soundstage.testing.semantics import (
     suggested,
     transition,
 )
-from soundstage.testing.semantics._errors import ACKNOWLEDGEMENTS, CRASHES, RECOVERIES
+from soundstage.claude_code.semantics._errors import ACKNOWLEDGEMENTS, CRASHES, RECOVERIES
+from soundstage.errors import ExpectationError, ScriptError
 
 PLUGINS = Path(__file__).resolve().parents[3] / "examples/plugins"
 
@@ -32,7 +32,7 @@ PLUGINS = Path(__file__).resolve().parents[3] / "examples/plugins"
     "name", ["", "._keywords", "._suggestion", "._workflows", "._transition", "._errors"]
 )
 def test_the_examples_in_the_documentation_are_true(name):
-    module = importlib.import_module(f"soundstage.testing.semantics{name}")
+    module = importlib.import_module(f"soundstage.claude_code.semantics{name}")
     result = doctest.testmod(module)
     assert (result.failed, result.attempted > 0) == (0, True)
 
