@@ -10,7 +10,7 @@ import pytest
 from soundstage.journal import ModelRequested
 from soundstage.messages import Caller, Message, ModelRequest, ToolDefinition, system, user
 from soundstage.models import Script
-from soundstage.wire._callers import with_caller
+from soundstage.wire import with_caller
 from support.wires import WIRES, run, serving
 
 SEARCH = ToolDefinition(name="web_search")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from soundstage.wire import CODECS
-from soundstage.wire._routes import ROUTES, MatchedRoute, find_route, format_of
+from soundstage.wire import CODECS, MatchedRoute, find_route, format_of
+from soundstage.wire._routes import ROUTES
 
 CHAT = MatchedRoute("openai-chat", "generate", {})
 RESPONSES = MatchedRoute("openai-responses", "generate", {})

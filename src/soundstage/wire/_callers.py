@@ -119,6 +119,10 @@ def with_caller(request: ModelRequest, headers: dict[str, str]) -> ModelRequest:
     Args:
         request: as decoded.
         headers: names in lower case, secrets already taken out. The caller keeps them.
+
+    Example:
+        >>> with_caller(ModelRequest(model="m", messages=()), {"x-claude-code-session-id": "s1"}).caller.conversation
+        's1'
     """
     subagent = headers.get(_SUBAGENT)
     caller = Caller(

@@ -20,7 +20,13 @@ class WireRoute(NamedTuple):
 
 
 class MatchedRoute(NamedTuple):
-    """The route of a request, and what its path and query say."""
+    """The route of a request.
+
+    Attributes:
+        format: the name of its codec in `CODECS`.
+        kind: what is wanted; `generate` asks a model, the others are answered without one.
+        parameters: what path and query say, for `Codec.decode`. A `key` of the query is among them, and is a secret.
+    """
 
     format: str
     kind: Kind
@@ -82,13 +88,19 @@ def client_format(headers: Mapping[str, str]) -> str:
 def find_route(
     method: str, path: str, query: str, headers: Mapping[str, str] | None = None
 ) -> MatchedRoute | None:
-    """The route of a request, or None.
+    """The route of a request; None if it is of none of the formats.
 
     Args:
         method: of the request.
         path: without the query, percent-decoded.
         query: as it came.
-        headers: of the request, names in lower case.
+        headers: of the request, names in lower case; they tell whose list of models is wanted.
+
+    Example:
+        >>> find_route("POST", "/v1beta/models/gemini-2.5-pro:streamGenerateContent", "alt=sse").parameters
+        {'alt': 'sse', 'model': 'gemini-2.5-pro', 'call': 'streamGenerateContent', 'stream': 'true'}
+        >>> find_route("GET", "/favicon.ico", "") is None
+        True
     """
     if not query:
         exact = _EXACT.get((method, path))
@@ -109,7 +121,11 @@ def find_route(
 
 
 def format_of(path: str) -> str:
-    """Whose error shape to use for a path that no route knows."""
+    """Whose error shape to use for a path that no route knows: the name of a codec in `CODECS`.
+
+    >>> format_of("/v1beta/files")
+    'gemini'
+    """
     if ("/v1beta" in path or "/v1alpha" in path or "/publishers/google/" in path) and "/openai" not in path:
         return "gemini"
     return "anthropic" if "/messages" in path or path.startswith("/anthropic") else "openai-chat"
