@@ -226,6 +226,29 @@ def test_expansion_is_that_of_the_conversation_its_project_and_settings_included
     tools(body)
 
 
+def test_expansion_in_a_conversation_without_a_project_is_that_of_its_own_folder(tools: Any) -> None:
+    async def body(call: Any) -> None:
+        started = await call.good("start_conversation", config={"allowed_tools": ["Bash(cat *)"]})
+        folder = Path(started["project_path"])
+        command = folder / ".claude/commands/count.md"
+        command.parent.mkdir(parents=True)
+        command.write_text("Count $ARGUMENTS: !`cat goods.txt`\n")
+        (folder / "goods.txt").write_text("three apples")
+        found = await call.good(
+            "verify_command_expansion", command="/count all", session_id=started["session_id"]
+        )
+        assert (found["exists"], found["expands"]) == (True, True)
+        assert "Count all: three apples" in found["expansion"]
+        other = await call.good("start_conversation")
+        assert other["project_path"] != started["project_path"]
+        alone = await call.good(
+            "verify_command_expansion", command="/count all", session_id=other["session_id"]
+        )
+        assert (alone["exists"], alone["expands"]) == (False, False)
+
+    tools(body)
+
+
 @pytest.mark.parametrize(
     ("config", "seen"),
     [
