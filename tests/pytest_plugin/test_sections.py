@@ -46,6 +46,33 @@ def test_fails_without_a_run():
     assert 1 + 1 == 4
 """
 
+STARTED = """
+from soundstage import HostBuilder
+from soundstage.lifecycle import Daemon
+
+class Broken(Daemon):
+    async def _start(self):
+        raise OSError("the port is taken")
+
+    async def _stop(self):
+        pass
+
+async def test_a_start_fails(start_host):
+    await start_host(HostBuilder().with_daemon(lambda host: Broken("broken", host.journal)))
+
+async def test_a_body_fails(start_host):
+    await start_host(HostBuilder().with_console())
+    assert 1 + 1 == 3
+
+async def test_the_fixtures_ran_an_app_too(start_host, run_app, console):
+    async def says(app):
+        app.console.write_line("of the fixtures")
+
+    await run_app(says)
+    await console.expect("of the fixtures")
+    await start_host(HostBuilder().with_daemon(lambda host: Broken("broken", host.journal)))
+"""
+
 
 def test_a_failed_test_shows_the_trace_of_the_runs_that_it_made_with_a_builder(pytester):
     pytester.makepyfile(TESTS)
@@ -104,3 +131,23 @@ def test_our_own_ci_keeps_the_pages_of_whatever_fails():
     commands = [line for line in text.splitlines() if " pytest " in line or line.startswith("make test")]
     assert len(commands) == 2
     assert all("--soundstage-html" in line for line in commands), commands
+
+
+def test_a_run_that_start_host_could_not_start_is_shown_once_without_an_empty_run_of_the_fixtures(pytester):
+    pytester.makepyfile(STARTED)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--soundstage-html", "pages")
+    result.assert_outcomes(failed=3)
+    said = result.stdout.str()
+    start, body, both = (
+        re.split(rf"_ {name} _+\n", said)[1].partition("\n____")[0].partition("short test summary")[0]
+        for name in ("test_a_start_fails", "test_a_body_fails", "test_the_fixtures_ran_an_app_too")
+    )
+    for shown in (start, body):
+        assert "run 1 of" not in shown
+        assert shown.count("soundstage trace") <= 1
+        assert "the run run" not in shown
+    assert "daemon broken failed: OSError: the port is taken" in start.split("soundstage trace")[1]
+    assert "of the fixtures" in both.split("run 1 of the last 2: trace")[1]
+    assert "daemon broken failed" in both.split("run 2 of the last 2: trace")[1]
+    [page] = pytester.path.glob("pages/*test_a_start_fails*.html")
+    assert "of the last 2" not in page.read_text()

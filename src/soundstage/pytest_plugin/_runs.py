@@ -22,6 +22,7 @@ class Ran(NamedTuple):
         after: the position of the journal where it begins.
         closed: whether a try to leave fails it.
         host: the run, if a builder made it.
+        others: the sources of its events that tell of runs of builders, which are shown themselves.
     """
 
     journal: Journal
@@ -29,6 +30,12 @@ class Ran(NamedTuple):
     after: int = 0
     closed: bool = True
     host: Host | None = None
+    others: frozenset[str] = frozenset()
+
+    @property
+    def busy(self) -> bool:
+        """Whether something happened in it, besides its own begin and other runs that it has started."""
+        return any(record.source not in self.others for record in self.journal.read(self.after + 1))
 
     def led_to(self, errors: Sequence[BaseException]) -> bool:
         """Whether the errors of a failed test come from this run: one that the test got over has not led to them."""
@@ -40,7 +47,8 @@ def runs_of(stage: RunSetup | None, hosts: Iterable[Host]) -> list[Ran]:
     made = []
     hosts = [host for host in hosts if stage is None or host.journal is not stage.journal]
     if stage is not None:
-        made.append(Ran(stage.journal, stage.scripted, 0, stage.options.egress != "allow"))
+        closed = stage.options.egress != "allow"
+        made.append(Ran(stage.journal, stage.scripted, 0, closed, others=stage.runs))
     made += [
         Ran(host.journal, host.scripted, host.begun, host.settings.egress != "allow", host) for host in hosts
     ]

@@ -45,7 +45,7 @@ def sections_of(runs: Sequence[Ran], error: BaseException) -> list[tuple[str, st
 
 def busy(runs: Sequence[Ran]) -> list[Ran]:
     """The runs in which something happened."""
-    return [run for run in runs if len(run.journal) > run.after + 1]
+    return [run for run in runs if run.busy]
 
 
 def unused_rules(run: Ran) -> str:

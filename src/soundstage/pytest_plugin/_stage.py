@@ -95,6 +95,7 @@ class RunSetup:
         self._servers: list[Daemon] = []  # started at once, in a thread
         self._waiting: list[Daemon] = []  # started when the body begins
         self._late: list[Daemon] = []  # started by the body
+        self._runs: set[str] = set()
         self._supervisor: Supervisor | None = None
         self._data_dir: ScratchFolder | None = None
         self._cut: Cut | None = None
@@ -216,8 +217,15 @@ class RunSetup:
         """Start the run of a builder; it ends when the body does, and what is wrong then fails the test."""
         self._within_reach = True  # the builder's models serve the test's script, where it has been given it
         host = builder.build()
-        await self._start_late(_RunDaemon(host, self.journal))
+        daemon = _RunDaemon(host, self.journal)
+        self._runs.add(daemon.name)
+        await self._start_late(daemon)
         return host
+
+    @property
+    def runs(self) -> frozenset[str]:
+        """The sources in the journal that tell of runs of builders; each run has a journal of its own."""
+        return frozenset(self._runs)
 
     async def command(self, argv: Sequence[str], **options: Any) -> Command:
         """Start a program, pointed at the scripted model and at nothing else."""
