@@ -111,6 +111,7 @@ _OURS: Final = (
         fixtures=("soundstage.otel._fixtures",),
         real_time=("otlp",),
     ),
+    Wing(name="tapes"),
 )
 
 

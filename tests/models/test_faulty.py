@@ -7,7 +7,8 @@ import pytest
 from soundstage.clock import run, running_clock
 from soundstage.errors import ConnectionCut, ProviderError, ScriptError
 from soundstage.messages import FinishChunk, GarbledChunk, TextChunk
-from soundstage.models import ErrorSpec, FaultyModel, RecordingModel, ReplyFault, Script, ScriptedModel, Tape
+from soundstage.models import ErrorSpec, FaultyModel, ReplyFault, Script, ScriptedModel
+from soundstage.tapes import RecordingModel, Tape
 
 
 @pytest.fixture

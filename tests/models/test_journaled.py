@@ -32,18 +32,16 @@ from soundstage.messages import (
 from soundstage.models import (
     FaultyModel,
     JournaledModel,
-    RecordingModel,
-    ReplayModel,
     Reply,
     ReplyFault,
     Script,
     ScriptedModel,
-    Tape,
     Wrapper,
     complete,
     kind_of,
     working_on,
 )
+from soundstage.tapes import RecordingModel, ReplayModel, Tape
 
 
 def journaled(script, **options):

@@ -19,8 +19,9 @@ from soundstage.errors import (
     SoundstageError,
 )
 from soundstage.messages import FinishChunk, StartChunk, TextChunk, Usage
-from soundstage.models import LiveModel, RecordingModel, Tape, complete, kind_of
+from soundstage.models import LiveModel, complete, kind_of
 from soundstage.models._live import translate
+from soundstage.tapes import RecordingModel, Tape
 
 OPENAI = b"".join(
     b"data: " + json.dumps(event).encode() + b"\n\n"

@@ -10,7 +10,7 @@ from soundstage.errors import EnvironmentProblem, TapeError
 from soundstage.journal import Redactor
 from soundstage.mcp import McpTape, McpTapeLine
 from soundstage.messages import ModelRequest, user
-from soundstage.models import RecordedExchange, Tape
+from soundstage.tapes import RecordedExchange, Tape
 
 
 def exchange(text, number=1):

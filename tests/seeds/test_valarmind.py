@@ -38,7 +38,8 @@ from soundstage.journal import (
     ToolReturned,
 )
 from soundstage.messages import ModelRequest, call, user
-from soundstage.models import RecordingModel, ReplayModel, ScriptedModel, Tape, complete
+from soundstage.models import ScriptedModel, complete
+from soundstage.tapes import RecordingModel, ReplayModel, Tape
 from soundstage.testing import assert_snapshot
 from soundstage.trace import Trace, assert_agent_sequence, assert_tool_calls
 

@@ -17,7 +17,8 @@ from soundstage.clock import SystemClock, run
 from soundstage.errors import ReplayMismatchError, TapeError
 from soundstage.journal import AgentFinished, AgentStarted, FileChanged, Journal, Redactor
 from soundstage.messages import Usage, call
-from soundstage.models import RecordingModel, ReplayModel, ScriptedModel, Tape
+from soundstage.models import ScriptedModel
+from soundstage.tapes import RecordingModel, ReplayModel, Tape
 from soundstage.trace import Trace, assert_no_failures, assert_ordered, assert_tool_calls
 
 TOOLS = ("read_file", "write_file", "edit_file", "bash")

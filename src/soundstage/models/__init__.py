@@ -1,45 +1,34 @@
 """Models: one seam, and peers behind it that script, replay, break or really ask."""
 
-from soundstage.models._compare import Difference
 from soundstage.models._conditions import When
 from soundstage.models._faulty import FaultyModel
 from soundstage.models._identify import AgentSpec
 from soundstage.models._journaled import JournaledModel, working_on
 from soundstage.models._live import LiveModel
 from soundstage.models._play import asked_tokens
-from soundstage.models._protocol import Model, Wrapper, complete, kind_of
-from soundstage.models._recording import RecordingModel
-from soundstage.models._replay import Mismatch, ReplayModel
+from soundstage.models._protocol import Model, Wrapper, close, complete, kind_of
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault
 from soundstage.models._script import Script, load_rules, load_script, script_problems, script_schema
 from soundstage.models._scripted import ScriptedModel, ServedRule, script_of
-from soundstage.models._tape import RecordedExchange, RecordedFailure, Tape, TimedChunk
 
 __all__ = [
     "AgentSpec",
     "BlockSpec",
     "CallSpec",
-    "Difference",
     "ErrorSpec",
     "FaultyModel",
     "JournaledModel",
     "LiveModel",
-    "Mismatch",
     "Model",
-    "RecordedExchange",
-    "RecordedFailure",
-    "RecordingModel",
-    "ReplayModel",
     "Reply",
     "ReplyFault",
     "Script",
     "ScriptedModel",
     "ServedRule",
-    "Tape",
-    "TimedChunk",
     "When",
     "Wrapper",
     "asked_tokens",
+    "close",
     "complete",
     "kind_of",
     "load_rules",

@@ -22,7 +22,7 @@ from soundstage.messages import (
     tool,
     user,
 )
-from soundstage.models._compare import differences, same, summary
+from soundstage.tapes._compare import differences, same, summary
 
 
 def found(expected, seen):

@@ -9,7 +9,8 @@ import pytest
 from soundstage.clock import run, running_clock
 from soundstage.errors import ReplayMismatchError, ScriptError, TapeError
 from soundstage.messages import FinishChunk, TextChunk, assistant, call, respond, tool
-from soundstage.models import RecordedExchange, RecordedFailure, ReplayModel, Tape, TimedChunk, complete
+from soundstage.models import complete
+from soundstage.tapes import RecordedExchange, RecordedFailure, ReplayModel, Tape, TimedChunk
 
 
 def tape_of(*exchanges, **options):

@@ -28,7 +28,7 @@ from soundstage.messages import (
     Usage,
     respond,
 )
-from soundstage.models import RecordedExchange, RecordedFailure, Tape, TimedChunk
+from soundstage.tapes import RecordedExchange, RecordedFailure, Tape, TimedChunk
 
 WHEN = "2026-01-01T00:00:00+00:00"
 

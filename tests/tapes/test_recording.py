@@ -10,7 +10,8 @@ from soundstage.clock import VirtualClock, run, running_clock
 from soundstage.errors import ConnectionCut, NoMatchError, ProviderError
 from soundstage.journal import Redactor
 from soundstage.messages import FinishChunk, call
-from soundstage.models import RecordingModel, ReplayModel, Reply, Script, ScriptedModel, Tape, complete
+from soundstage.models import Reply, Script, ScriptedModel, complete
+from soundstage.tapes import RecordingModel, ReplayModel, Tape
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from soundstage.clock import Clock, running_clock
 from soundstage.errors import ModelError
 from soundstage.journal import Redactor
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, respond
-from soundstage.models._protocol import Model, Wrapper, close
-from soundstage.models._tape import RecordedExchange, Tape, TimedChunk, failure_of, redacted
+from soundstage.models import Model, Wrapper, close
+from soundstage.tapes._tape import RecordedExchange, Tape, TimedChunk, failure_of, redacted
 
 
 class RecordingModel(Wrapper):

@@ -16,9 +16,9 @@ import msgspec
 from soundstage.clock import Clock, running_clock
 from soundstage.errors import ReplayMismatchError, ScriptError, TapeError
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest
-from soundstage.models._compare import Cause, Difference, differences, same, summary
-from soundstage.models._tape import HOW_TO_RECORD, RecordedExchange, Tape
 from soundstage.scripts import in_words
+from soundstage.tapes._compare import Cause, Difference, differences, same, summary
+from soundstage.tapes._tape import HOW_TO_RECORD, RecordedExchange, Tape
 
 
 class Mismatch(NamedTuple):
