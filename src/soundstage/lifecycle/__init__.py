@@ -9,7 +9,7 @@ from soundstage.lifecycle._isolator import MACHINE_ONLY, Isolator, Launch
 from soundstage.lifecycle._lines import LineSplitter
 from soundstage.lifecycle._process import GRACE, SHOWN, Process
 from soundstage.lifecycle._processes import owner_is_dead, started_at
-from soundstage.lifecycle._scratch import ScratchFolder, end_processes_in, remove_tree
+from soundstage.lifecycle._scratch import ScratchFolder, remove_tree
 from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
 from soundstage.lifecycle._termination import handle_termination, termination_requested
 from soundstage.lifecycle._thread import LoopThread
@@ -33,7 +33,6 @@ __all__ = [
     "Status",
     "Supervisor",
     "TaskDaemon",
-    "end_processes_in",
     "files_beneath",
     "git_call",
     "handle_termination",

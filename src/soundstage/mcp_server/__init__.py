@@ -18,7 +18,7 @@ from soundstage.mcp_server._paths import (
 )
 from soundstage.mcp_server._serve import serve_mcp
 from soundstage.mcp_server._tool import ServedTool, ToolFunction, describe, envelope
-from soundstage.mcp_server._toolset import ClientState, Toolset, ToolUnavailable, toolsets
+from soundstage.mcp_server._toolset import ClientState, Toolset, ToolUnavailable
 
 __all__ = [
     "CheckedPath",
@@ -39,5 +39,4 @@ __all__ = [
     "root_folder",
     "script_text",
     "serve_mcp",
-    "toolsets",
 ]

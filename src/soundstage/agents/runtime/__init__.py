@@ -38,7 +38,7 @@ from soundstage.agents.runtime._errors import (
 from soundstage.agents.runtime._executor import ToolExecution, ToolExecutor
 from soundstage.agents.runtime._hooks import ShellHook, ShellHooks
 from soundstage.agents.runtime._listen import listening
-from soundstage.agents.runtime._loop import AgentLoop, own_prompt, untrimmed
+from soundstage.agents.runtime._loop import AgentLoop
 from soundstage.agents.runtime._permissions import PermissionMode
 from soundstage.agents.runtime._registry import AgentRegistry
 from soundstage.agents.runtime._tool import Tool, ToolContext, ToolRegistry, tool
@@ -67,8 +67,6 @@ __all__ = [
     "UnknownAgentError",
     "UnknownToolError",
     "listening",
-    "own_prompt",
     "tool",
-    "untrimmed",
     "workspace_tools",
 ]
