@@ -38,7 +38,7 @@ def tape(request_of):
     )
 
 
-DIFFERS = "messages[0] (user) part 1: expected 'two', seen 'x'"
+DIFFERS = "prompt edited: messages[0] user, part 1: recorded 'two', seen 'x'"
 
 
 def test_relaxed_it_plays_in_order_whatever_is_asked_and_lists_what_did_not_fit(tape, ask):
@@ -47,14 +47,12 @@ def test_relaxed_it_plays_in_order_whatever_is_asked_and_lists_what_did_not_fit(
     assert [reply.text for reply in replies] == ["first", "second", "third"]
     assert [reply.served_by for reply in replies] == [
         "exchange 1 of talk.jsonl",
-        f"exchange 2 of talk.jsonl, though the request differs: the history differs; {DIFFERS}",
+        f"exchange 2 of talk.jsonl, though the request differs: prompt edited; {DIFFERS}",
         "exchange 3 of talk.jsonl",
     ]
     (mismatch,) = model.mismatches
-    assert (mismatch.number, mismatch.cause) == (2, "history")
-    assert str(mismatch) == (
-        "exchange 2: the history differs\nmessages[0] (user) part 1: expected 'two', seen 'x'"
-    )
+    assert (mismatch.number, mismatch.cause) == (2, "prompt edited")
+    assert str(mismatch) == f"exchange 2: prompt edited\n{DIFFERS}"
     assert model.unplayed == ()
 
 
@@ -75,11 +73,18 @@ def test_more_requests_than_exchanges_are_an_error(tape, ask):
 @pytest.mark.parametrize(
     ("given", "fields", "cause", "seen"),
     [
-        (["one"], {"prompt": "You are.."}, "prompt", "the prompt differs"),
-        (["one"], {"tools": ("read",)}, "tools", "the tools differ"),
-        (["on"], {}, "history", "the history differs"),
-        (["one", assistant("", call("look", id="c")), tool("c", "72")], {}, "history", "the history differs"),
-        (["three"], {}, "order", "this is the request of exchange 3"),
+        (["one"], {"prompt": "You are.."}, "system prompt edited", "'You are..'"),
+        (["one"], {"tools": ("read",)}, "tool list changed", "tools.read"),
+        (["on"], {}, "prompt edited", "recorded 'one', seen 'on'"),
+        (
+            ["one", assistant("", call("look", id="c")), tool("c", "72")],
+            {},
+            "earlier reply differs",
+            "messages[1] assistant",
+        ),
+        (["three"], {}, "order swapped", "this is the request of exchange 3"),
+        (["one"], {"model": "another"}, "other model or settings", "seen 'another'"),
+        (["one"], {"settings": {"temperature": 1}}, "other model or settings", "settings.temperature"),
     ],
 )
 def test_a_difference_is_an_error_that_names_its_cause(tape, ask, given, fields, cause, seen):
@@ -89,6 +94,7 @@ def test_a_difference_is_an_error_that_names_its_cause(tape, ask, given, fields,
     error = caught.value
     assert error.summary == "the request is not the one on the tape talk.jsonl"
     assert error.expected == "user 'one', 1 message(s), tools: none"
+    assert error.seen.startswith(f"exchange 1: {cause}")
     assert seen in error.seen
     assert "RecordingModel" in error.hint
     assert "relaxed=True" in error.hint
@@ -98,7 +104,7 @@ def test_a_difference_is_an_error_that_names_its_cause(tape, ask, given, fields,
 def test_a_request_that_was_played_already_is_told_as_that(tape, ask):
     model = ReplayModel(tape)
     ask(model, "one")
-    with pytest.raises(ReplayMismatchError, match="exchange 1, which has been played already"):
+    with pytest.raises(ReplayMismatchError, match="already played: this is the request of exchange 1"):
         ask(model, "one")
     assert ask(model, "two").text == "second"
     assert [one.number for one in model.unplayed] == [3]
@@ -108,9 +114,9 @@ def test_the_diff_names_the_message_and_the_part(tape, ask):
     with pytest.raises(ReplayMismatchError) as caught:
         ask(ReplayModel(tape), "ONE", prompt="p")
     assert caught.value.seen.splitlines() == [
-        "exchange 1: the prompt differs",
-        "system prompt: expected '', seen 'p'",
-        "messages[1] (user) part 1: expected 'one', seen 'ONE'",
+        "exchange 1: system prompt edited",
+        "system prompt edited: messages[0] system: recorded no such message, seen system 'p'",
+        "prompt edited: messages[1] user, part 1: recorded 'one', seen 'ONE'",
     ]
 
 

@@ -1,4 +1,3 @@
-from ._compare import Difference as Difference
 from ._recording import RecordingModel as RecordingModel
 from ._replay import Mismatch as Mismatch
 from ._replay import ReplayModel as ReplayModel

@@ -1,9 +1,9 @@
 """Replay: a tape in the place of a model.
 
-A request has to be the recorded one, and the error says what differs and why: another prompt, other tools, another
-history, a request that comes later on the tape, or one that has been played. Relaxed, which the user has to ask for, it
-plays one exchange after the other, whatever is asked; every difference is kept as data and goes into the journal with
-the reply. A tape that is played whatever is asked answers for an app that has changed, and the test stays green.
+A request has to be the recorded one, and the error names the cause and what differs (`soundstage.differences`), or that
+the request comes later on the tape, or has been played. Relaxed, which the user has to ask for, it plays one exchange
+after the other, whatever is asked; every difference is kept as data and goes into the journal with the reply. A tape
+that is played whatever is asked answers for an app that has changed, and the test stays green.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import NamedTuple
 import msgspec
 
 from soundstage.clock import Clock, running_clock
+from soundstage.differences import Cause, Difference, differences, digest_of
 from soundstage.errors import ReplayMismatchError, ScriptError, TapeError
+from soundstage.match import preview
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest
 from soundstage.scripts import in_words
-from soundstage.tapes._compare import Cause, Difference, differences, same, summary
 from soundstage.tapes._tape import HOW_TO_RECORD, RecordedExchange, Tape
 
 
@@ -37,23 +38,16 @@ class Mismatch(NamedTuple):
     other: int = 0
 
     def __str__(self) -> str:
-        found = f"exchange {self.number}: {_CAUSES[self.cause].format(self.other)}"
-        return "\n".join([found, *map(str, self.differences)])
+        return "\n".join([f"exchange {self.number}: {self._reason}", *map(str, self.differences)])
 
     @property
     def in_one_line(self) -> str:
         """The reason, and every difference."""
-        listed = [_CAUSES[self.cause].format(self.other), *map(str, self.differences)]
-        return "; ".join(" ".join(part.split()) for part in listed)
+        return "; ".join(" ".join(part.split()) for part in [self._reason, *map(str, self.differences)])
 
-
-_CAUSES: dict[Cause, str] = {
-    "prompt": "the prompt differs",
-    "tools": "the tools differ",
-    "history": "the history differs",
-    "order": "the order differs: this is the request of exchange {}",
-    "already played": "this is the request of exchange {}, which has been played already",
-}
+    @property
+    def _reason(self) -> str:
+        return f"{self.cause}: this is the request of exchange {self.other}" if self.other else self.cause
 
 
 class ReplayModel:
@@ -132,7 +126,7 @@ class ReplayModel:
         if self._next >= len(self._exchanges):
             raise self._at_the_end(request)
         exchange = self._exchanges[self._next]
-        found = differences(exchange.request, request)
+        found = differences(*_neutral(exchange.request, request))
         mismatch = None
         if found:
             mismatch = self._mismatch(request, found)
@@ -142,23 +136,25 @@ class ReplayModel:
         self._next += 1
         return self._next, exchange, mismatch
 
-    def _mismatch(self, request: ModelRequest, found: list[Difference]) -> Mismatch:
+    def _mismatch(self, request: ModelRequest, found: tuple[Difference, ...]) -> Mismatch:
         number = self._next + 1
         alike = [
-            place for place, other in enumerate(self._exchanges, start=1) if same(other.request, request)
+            place
+            for place, other in enumerate(self._exchanges, start=1)
+            if len(set(map(digest_of, _neutral(other.request, request)))) == 1
         ]
         later = next((place for place in alike if place > number), 0)
         earlier = next((place for place in alike if place < number), 0)
         if later:
-            return Mismatch(number, "order", tuple(found), later)
+            return Mismatch(number, "order swapped", found, later)
         if earlier:
-            return Mismatch(number, "already played", tuple(found), earlier)
-        return Mismatch(number, found[0].cause, tuple(found))
+            return Mismatch(number, "already played", found, earlier)
+        return Mismatch(number, found[0].cause, found)
 
     def _refused(self, exchange: RecordedExchange, mismatch: Mismatch) -> ReplayMismatchError:
         return ReplayMismatchError(
             f"the request is not the one on the tape {self.tape.name}",
-            expected=summary(exchange.request),
+            expected=_summary(exchange.request),
             seen=str(mismatch),
             hint=f"if the app is right, {HOW_TO_RECORD}; or write relaxed=True to play it whatever is asked",
         )
@@ -168,6 +164,23 @@ class ReplayModel:
         return TapeError(
             f"the tape {self.tape.name} is at its end",
             expected=f"at most {count} request(s)",
-            seen=f"request {count + 1}: {summary(request)}",
+            seen=f"request {count + 1}: {_summary(request)}",
             hint=HOW_TO_RECORD,
         )
+
+
+def _neutral(recorded: ModelRequest, seen: ModelRequest) -> tuple[ModelRequest, ModelRequest]:
+    """Two requests without what the app cannot tell from the reply: the wire format, and whether it streams."""
+    settings = [recorded.settings, seen.settings] if recorded.format == seen.format else [{}, {}]
+    one, other = (
+        msgspec.structs.replace(request, format="", stream=False, settings=given)
+        for request, given in zip((recorded, seen), settings, strict=True)
+    )
+    return one, other
+
+
+def _summary(request: ModelRequest) -> str:
+    """A request in one line."""
+    tools = ", ".join(tool.name for tool in request.tools)
+    roles = [message.role for message in request.messages if message.role != "system"]
+    return f"user {preview(request.last_user_text or '')}, {len(roles)} message(s), tools: {tools or 'none'}"

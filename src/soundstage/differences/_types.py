@@ -1,0 +1,51 @@
+"""The record of one difference, and the causes that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+Cause = Literal[
+    "prompt edited",
+    "system prompt edited",
+    "tool schema changed",
+    "tool list changed",
+    "order swapped",
+    "other model or settings",
+    "tool result differs",
+    "earlier reply differs",
+    "extra call",
+    "missing call",
+    "already played",
+    "other agent's call",
+    "tape older than its format",
+]
+"""Why a request is not the recorded one. Two requests show the first eight; the others need the state of a replay."""
+
+Normaliser = Callable[[str], str]
+"""Takes out of a text what changes from run to run. It is asked often for the same texts: keep its answers."""
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One place where two requests differ. As JSON: `msgspec.json.encode(difference)`.
+
+    Args:
+        cause: why.
+        where: the place, such as `messages[3] user, part 1, line 12`, `tools.get_weather.parameters.city`,
+            `settings.temperature`. Messages are numbered from 0 as in the request that was seen; one that only the
+            recorded request has, as in that one. Parts and lines are numbered from 1.
+        recorded: what was recorded, in a few words.
+        seen: what was seen, likewise.
+        lines: the changed lines and those around them, each after `-`, `+` or a blank; at most a screen of them.
+    """
+
+    cause: Cause
+    where: str
+    recorded: str
+    seen: str
+    lines: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.cause}: {self.where}: recorded {self.recorded}, seen {self.seen}"
