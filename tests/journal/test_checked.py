@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from decimal import Decimal
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soundstage.journal import (
+    DaemonChanged,
     Event,
     Journal,
     MessageSent,
@@ -25,7 +27,10 @@ from soundstage.journal import (
     encode_record,
     read_journal,
 )
+from soundstage.journal._checked import check_of
+from soundstage.lifecycle import Status
 from soundstage.messages import Message, ModelRequest, Text, ToolCall, ToolDefinition, ToolResult, user
+from soundstage.nostr import NostrConnectionChanged
 
 fixed = settings(deadline=None, derandomize=True, max_examples=150)
 
@@ -53,6 +58,27 @@ class Odd(Event, frozen=True, kw_only=True):
     data: Any = None
 
 
+class Plain(Event, frozen=True, kw_only=True):
+    """An event of an app, with fields that are looked at quickly."""
+
+    seconds: float = 0.0
+    point: Point | None = None
+    points: list[Point] = msgspec.field(default_factory=list)
+    data: Any = None
+
+
+class Broken(StrEnum):
+    """Texts of a class of their own that would not be the same when they are read back."""
+
+    HALF = "\ud800"
+    OTHER = "other"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = StrEnum.__hash__
+
+
 def cycle():
     inner: list[Any] = []
     inner += [inner, inner]
@@ -75,6 +101,8 @@ REFUSED = [
     (MessageSent(text=None), "text", "None"),
     (MessageSent(text="a\ud800b"), "text", "ud800"),
     (MessageSent(text=b"x"), "text", "(bytes)"),
+    (MessageSent(text=Broken.HALF), "text", "(Broken)"),
+    (MessageSent(text=Broken.OTHER), "text", "(Broken)"),
     (RunFinished(outcome="maybe"), "outcome", "'maybe' (str)"),
     (RunFinished(outcome=["passed"]), "outcome", "(list)"),
     (ScreenChanged(text="x", cursor=(1, 2, 3)), "cursor", "(1, 2, 3)"),
@@ -162,6 +190,20 @@ def test_what_can_be_read_back_is_taken(tmp_path, event):
 
 
 @pytest.mark.parametrize(
+    "event",
+    [
+        MessageSent(text="é"),
+        DaemonChanged(daemon="app", status=Status.RUNNING),
+        Plain(seconds=1, point=Point(x=1), points=[Point(x=2)], data={"x": [1, "a"]}),
+        NostrConnectionChanged(change="cut", connection=1),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_what_our_parts_append_is_known_to_be_fine_at_the_quick_look(event):
+    assert check_of(type(event))(event), "this event is looked at slowly, at each append"
+
+
+@pytest.mark.parametrize(
     ("envelope", "place"),
     [
         ({"source": 5}, "source"),
@@ -174,6 +216,9 @@ def test_an_envelope_that_could_not_be_read_back_is_refused(tmp_path, envelope, 
     for journal in journals(tmp_path):
         with pytest.raises(TypeError, match=place):
             journal.append(Noted(text="x"), **envelope)
+        if "at" not in envelope:
+            with pytest.raises(TypeError, match=place):
+                journal.extend([Noted(text="x")], **envelope)
         assert len(journal) == 0
         journal.close()
 

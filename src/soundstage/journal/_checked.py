@@ -14,6 +14,7 @@ import threading
 import types
 import typing
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, Literal
 
 import msgspec
@@ -25,7 +26,9 @@ Check = Callable[[Any], bool]
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
+_decode_text: Final = msgspec.json.Decoder(str).decode
 _SMALL: Final = 2**30  # what Python compares most quickly
+_EXACT: Final = 2**53  # whole numbers below it are floats too
 _WORD: Final = 2**63
 
 _made_before: dict[type, Check] = {}
@@ -39,11 +42,13 @@ def check_envelope(source: str, cause: int | None, at: float | None) -> None:
     Raises:
         TypeError: with the argument and its value.
     """
-    refuse_envelope(("source", source, str), ("cause", cause, int | None), ("at", at, float | None))
+    if not (_source_fits(source) and _cause_fits(cause) and _at_fits(at)):
+        refuse_envelope(("source", source, str), ("cause", cause, int | None), ("at", at, float | None))
 
 
+@cache
 def check_of(kind: type) -> Check:
-    """The check of an event class, made when its first event comes.
+    """The check of an event class, made when its first event comes; one for all journals.
 
     Raises:
         TypeError: if it is none, or one whose events could not be read back.
@@ -147,7 +152,8 @@ class _Making:
     def _union(self, parts: tuple[Any, ...], value: str) -> str:
         """Of structs, the type of the value says which it has to be; anything else is tried in order."""
         if not all(isinstance(part, type) and issubclass(part, msgspec.Struct) for part in parts):
-            return f"({' or '.join(self._expression(part, value) for part in parts)})"
+            quickest = sorted(parts, key=lambda part: part is not types.NoneType)
+            return f"({' or '.join(self._expression(part, value) for part in quickest)})"
         local, kind = self._local(), self._local()
         tests = [f"{kind} is {self._named(part)} and {self._struct(part, local)}" for part in parts]
         tests[0] = tests[0].replace(kind, f"({kind} := type({local} := {value}))", 1)
@@ -192,9 +198,11 @@ def check(e):
         return False
 """
 _SIMPLE: Final[dict[Any, str]] = {
-    str: "(type(v := $) is str and (v.isascii() or _text(v)))",
+    str: "(type(v := $) is str and v.isascii() or _text(v))",
     int: f"(type(v := $) is int and (-{_SMALL} < v < {_SMALL} or -{_WORD} <= v < {_WORD}))",
-    float: "(type(v := $) is float and v - v == 0)",  # neither infinite nor no number
+    float: (  # neither infinite nor no number
+        f"(type(v := $) is float and v - v == 0 or type(v) is int and -{_EXACT} < v < {_EXACT})"
+    ),
     bool: "(type($) is bool)",
     bytes: "(type($) is bytes)",
     types.NoneType: "($ is None)",
@@ -206,5 +214,12 @@ _SHARED: Final = frozenset(
 
 
 def _text(value: Any) -> bool:
-    """Whether it is a text that UTF-8 can hold."""
-    return type(value) is str and text_fits(value)
+    """Whether it is a text that UTF-8 can hold; one of a class of its own, such as `Status.RUNNING`, is asked."""
+    if type(value) is str:
+        return text_fits(value)
+    return isinstance(value, str) and bool(_decode_text(_encode(value)) == value)
+
+
+_source_fits: Final = made_check(str)
+_cause_fits: Final = made_check(int | None)
+_at_fits: Final = made_check(float | None)

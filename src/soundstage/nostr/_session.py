@@ -100,7 +100,7 @@ class RelaySession:
         """The client has gone."""
         if self._core.clients.pop(self.number, None) is not None:
             change: Literal["cut", "closed"] = "cut" if code == CUT else "closed"
-            self._ended(change, 0 if code == CUT else code, reason, "client")
+            self._ended(change, 0 if code == CUT else int(code), reason, "client")
         self._outlet.end()
 
     def end(self, close: RelayClose) -> None:
