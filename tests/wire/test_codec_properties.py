@@ -6,7 +6,6 @@ HTML, section 9.2) and how each provider's clients put a message together, and n
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable
@@ -24,12 +23,8 @@ from soundstage.messages import (
     ModelRequest,
     ModelResponse,
     Text,
-    TextChunk,
     Thinking,
-    ThinkingChunk,
     ToolCall,
-    ToolCallChunk,
-    Usage,
     respond,
     user,
 )
@@ -38,6 +33,7 @@ from soundstage.wire._anthropic import AnthropicMessages
 from soundstage.wire._gemini import Gemini
 from soundstage.wire._openai_chat import OpenAIChat
 from soundstage.wire._parts import SEAL
+from support.replies import ARGUMENTS, JSON, replies
 
 STAMP = AnswerStamp("a" * 24, 1_700_000_000)
 PARAMETERS = {"model": "m", "alt": "sse"}
@@ -50,62 +46,6 @@ class Read(NamedTuple):
     blocks: list[Block]
     finish: str
     usage: dict[str, int]
-
-
-# Any reply, in any pieces
-
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=6,
-)
-ARGUMENTS = st.dictionaries(st.text(), JSON, max_size=3).map(json.dumps)
-BROKEN = st.sampled_from(["{", '{"a": ', "[1]", '"x"', "oops", "1"])
-USAGES = st.builds(
-    Usage,
-    input_tokens=st.integers(0, 10**6),
-    output_tokens=st.integers(0, 10**6),
-    cache_read_tokens=st.integers(0, 10**6),
-    cache_write_tokens=st.integers(0, 10**6),
-)
-REASONS = st.sampled_from(["stop", "length", "tool_calls", "content_filter", "pause", "error"])
-SIGNATURES = st.binary(max_size=6).map(lambda seal: base64.b64encode(seal).decode())
-
-
-@st.composite
-def cut(draw: st.DrawFn, text: str) -> list[str]:
-    """`text` in pieces, some of them perhaps empty."""
-    places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=4)))
-    return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
-
-
-@st.composite
-def block_chunks(draw: st.DrawFn, index: int, arguments: st.SearchStrategy[str]) -> list[ModelChunk]:
-    """One block: text, thinking or a tool call."""
-    kind = draw(st.sampled_from(["text", "thinking", "call"]))
-    if kind == "text":
-        return [TextChunk(index=index, text=piece) for piece in draw(cut(draw(st.text())))]
-    if kind == "thinking":
-        pieces = [ThinkingChunk(index=index, text=piece) for piece in draw(cut(draw(st.text())))]
-        return [*pieces, ThinkingChunk(index=index, signature=draw(SIGNATURES))]
-    first, *rest = draw(cut(draw(arguments)))
-    name = draw(st.sampled_from(["read", "write", "list_files"]))
-    head = ToolCallChunk(index=index, id=f"call_{index}", name=name, arguments=first)
-    return [head, *(ToolCallChunk(index=index, arguments=piece) for piece in rest)]
-
-
-@st.composite
-def replies(draw: st.DrawFn, arguments: st.SearchStrategy[str] = ARGUMENTS | BROKEN) -> list[ModelChunk]:
-    chunks: list[ModelChunk] = []
-    index = -1
-    for _ in range(draw(st.integers(0, 5))):
-        index += draw(st.integers(1, 3))
-        chunks.extend(draw(block_chunks(index, arguments)))
-    return [*chunks, FinishChunk(finish=draw(REASONS), usage=draw(USAGES))]
 
 
 # A reader for every format

@@ -1,5 +1,6 @@
 """Models: one seam, and peers behind it that script, replay, break or really ask."""
 
+from soundstage.models._answers import AnswerReader
 from soundstage.models._conditions import When
 from soundstage.models._faulty import FaultyModel
 from soundstage.models._identify import AgentSpec
@@ -13,6 +14,7 @@ from soundstage.models._scripted import ScriptedModel, ServedRule, script_of
 
 __all__ = [
     "AgentSpec",
+    "AnswerReader",
     "BlockSpec",
     "CallSpec",
     "ErrorSpec",

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -29,17 +29,16 @@ from soundstage.errors import (
     ConnectionCut,
     EnvironmentProblem,
     NetworkForbiddenError,
-    ProviderError,
     ScriptError,
     SoundstageError,
 )
 from soundstage.guard import permitted, real_proxy, real_variable
-from soundstage.messages import Caller, ModelChunk, ModelRequest, StartChunk
+from soundstage.messages import Caller, ModelChunk, ModelRequest
+from soundstage.models._answers import AnswerReader
 from soundstage.models._identify import AGENT_HEADER
 from soundstage.models._live_anthropic import ANTHROPIC
-from soundstage.models._live_format import Decoder, LiveFormat, read
+from soundstage.models._live_format import LiveFormat
 from soundstage.models._live_openai import OPENAI
-from soundstage.models._live_sse import SseReader
 
 PERMISSION: Final = "SOUNDSTAGE_ALLOW_LIVE"
 FORMATS: Final[dict[str, LiveFormat]] = {"openai": OPENAI, "anthropic": ANTHROPIC}
@@ -51,14 +50,6 @@ _CALLER: Final = {
     "within": "x-soundstage-within",
     "phase": "x-soundstage-phase",
 }
-_KEPT: Final = (
-    "x-ratelimit-",
-    "anthropic-ratelimit-",
-    "retry-after",
-    "x-should-retry",
-    "request-id",
-    "x-request-id",
-)
 
 
 class LiveModel:
@@ -180,7 +171,9 @@ class LiveModel:
     async def _check(self, response: Any) -> None:
         """Go on only with a stream."""
         if response.status_code >= 400:
-            raise error_of(response.status_code, response.headers, await response.aread())
+            reader = self._reader(response)
+            reader.feed(await response.aread())
+            reader.end()
         kind = response.headers.get("content-type", "")
         if response.status_code != 200 or not kind.startswith("text/event-stream"):
             raise EnvironmentProblem(
@@ -190,23 +183,19 @@ class LiveModel:
                 hint="check base_url",
             )
 
+    def _reader(self, response: Any) -> AnswerReader:
+        return AnswerReader(self._format.name, status=response.status_code, headers=response.headers)
+
     async def _chunks(self, response: Any) -> AsyncIterator[ModelChunk]:
-        reader, decoder = SseReader(), self._format.decoder()
-        started = False
+        reader = self._reader(response)
         async for piece in response.aiter_bytes():
-            for event in reader.feed(piece):
-                for chunk in read(decoder, event):
-                    if not started:
-                        started = True
-                        yield _start(decoder, response.headers)
-                    yield chunk
-            if decoder.done:
+            for chunk in reader.feed(piece):
+                yield chunk
+            if reader.done:
                 break
-        finish = decoder.finish()
-        if finish is None:
-            raise ConnectionCut("the provider's answer broke off before its end")
-        if not started:
-            yield _start(decoder, response.headers)
+        *rest, finish = reader.end()
+        for chunk in rest:
+            yield chunk
         yield msgspec.structs.replace(finish, served_by=f"live: {urlsplit(self.url).netloc}")
 
 
@@ -246,33 +235,6 @@ def _key_of(format: LiveFormat) -> str:  # noqa: A002
             hint=f"export {format.key_variable}=...",
         )
     return key
-
-
-def _start(decoder: Decoder, headers: Mapping[str, str]) -> StartChunk:
-    return StartChunk(model=decoder.model, headers=_kept(headers))
-
-
-def _kept(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that apps act on: limits, ids of requests, when to try again."""
-    return {name.lower(): value for name, value in headers.items() if name.lower().startswith(_KEPT)}
-
-
-def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """The error in an answer with an error status; both formats have one `error` object in the body."""
-    try:
-        given = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        given = None
-    error = given.get("error") if isinstance(given, dict) else None
-    if not isinstance(error, dict):
-        error = {"message": error if isinstance(error, str) else body.decode("utf-8", "replace")[:500]}
-    return ProviderError(
-        str(error.get("message") or f"status {status}"),
-        status=status,
-        kind=str(error.get("type") or ""),
-        code=str(error.get("code") or ""),
-        headers=_kept(headers),
-    )
 
 
 def translate(error: Exception, url: str) -> SoundstageError:

@@ -1,4 +1,4 @@
-"""Live formats: a request out, events in. Pure: no I/O, no clock, no environment.
+"""Live formats: a request out; `_answers` reads what comes back. Pure: no I/O, no clock, no environment.
 
 The formats are client-side counterparts of the codecs of the wire, and know nothing of them: that a request
 and a reply survive the way through both is what tests of the wire show.
@@ -6,37 +6,10 @@ and a reply survive the way through both is what tests of the wire show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
-import msgspec
-
-from soundstage.errors import ConnectionCut, ProviderError
-from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, Opaque, Part, Text
-from soundstage.models._live_sse import SseEvent
-
-
-class Decoder(Protocol):
-    """One streamed answer.
-
-    `model` is the name that the provider says has answered, `done` whether the last event has come.
-    """
-
-    model: str
-    done: bool
-
-    def feed(self, event: SseEvent) -> Iterator[ModelChunk]:
-        """The chunks in an event.
-
-        Raises:
-            ProviderError: if the provider reports one.
-            ConnectionCut: if the event cannot be read.
-        """
-        ...
-
-    def finish(self) -> FinishChunk | None:
-        """The finish, or nothing if the stream has ended before it."""
-        ...
+from soundstage.messages import ModelRequest, Opaque, Part, Text
 
 
 class LiveFormat(NamedTuple):
@@ -50,7 +23,6 @@ class LiveFormat(NamedTuple):
         headers: makes the headers from the key.
         forwarded: headers of the app that the provider should see.
         encode: makes the body.
-        decoder: reads an answer.
     """
 
     name: str
@@ -60,36 +32,6 @@ class LiveFormat(NamedTuple):
     headers: Callable[[str], dict[str, str]]
     forwarded: frozenset[str]
     encode: Callable[[ModelRequest, str], dict[str, Any]]
-    decoder: Callable[[], Decoder]
-
-
-def read(decoder: Decoder, event: SseEvent) -> Iterator[ModelChunk]:
-    """Decode an event; one without the fields that its type must have is garbled."""
-    try:
-        yield from decoder.feed(event)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise _garbled(event) from error
-
-
-def _garbled(event: SseEvent) -> ConnectionCut:
-    return ConnectionCut(
-        "the answer of the provider is garbled", expected="an event of its format", seen=event.data[:120]
-    )
-
-
-def read_json(event: SseEvent) -> dict[str, Any]:
-    """The object in an event.
-
-    Raises:
-        ConnectionCut: if there is none.
-    """
-    try:
-        value = msgspec.json.decode(event.data)
-    except msgspec.DecodeError:
-        value = None
-    if not isinstance(value, dict):
-        raise _garbled(event)
-    return value
 
 
 def content(parts: Iterable[Part]) -> str | list[Any]:
@@ -102,15 +44,3 @@ def content(parts: Iterable[Part]) -> str | list[Any]:
         for part in given
         if isinstance(part, Text | Opaque)
     ]
-
-
-def provider_error(given: Any, statuses: Mapping[str, int]) -> ProviderError:
-    """An error that comes within a stream, after the status; its type tells what the status would be."""
-    error = given if isinstance(given, dict) else {"message": str(given)}
-    kind = str(error.get("type") or "")
-    return ProviderError(
-        str(error.get("message") or "the provider reports an error"),
-        status=statuses.get(kind, 500),
-        kind=kind,
-        code=str(error.get("code") or ""),
-    )

@@ -18,7 +18,8 @@ class SseReader:
     """Takes a stream in any pieces and gives its events.
 
     A piece may end within a character, between CR and LF, or within an event. An event whose closing empty
-    line never comes is not given, as the standard says.
+    line never comes is not given, as the standard says. An object that stands between the events without `data:` is
+    given like one: the standard passes over it, and Gemini reports errors so.
 
     >>> reader = SseReader()
     >>> list(reader.feed(b"event: ping\\nda"))
@@ -32,6 +33,7 @@ class SseReader:
         self._rest = ""
         self._name = ""
         self._data: list[str] = []
+        self._bare: list[str] = []  # lines of an object without a field name
 
     def feed(self, piece: bytes) -> Iterator[SseEvent]:
         """The events that `piece` completes."""
@@ -44,9 +46,18 @@ class SseReader:
             if event is not None:
                 yield event
 
+    def end(self) -> Iterator[SseEvent]:
+        """The object without `data:` that the stream ends with, if there is one; no empty line need close it."""
+        self._line(self._rest.removesuffix("\r"))
+        if self._bare:
+            yield SseEvent("message", "\n".join(self._bare))
+
     def _line(self, line: str) -> SseEvent | None:
         if not line:
             return self._dispatch()
+        if self._bare or (line.startswith("{") and not self._data):
+            self._bare.append(line)
+            return None
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "event":
@@ -56,6 +67,6 @@ class SseReader:
         return None
 
     def _dispatch(self) -> SseEvent | None:
-        name, data = self._name or "message", self._data
-        self._name, self._data = "", []
+        name, data = self._name or "message", self._data or self._bare
+        self._name, self._data, self._bare = "", [], []
         return SseEvent(name, "\n".join(data)) if data else None
