@@ -92,6 +92,7 @@ _OURS: Final = (
         fixtures=("soundstage.discord._fixtures",),
         real_time=("discord",),
     ),
+    Wing(name="faults", commands={"faults": "soundstage.faults._command_line:faults"}),
     Wing(
         name="mcp",
         events=("soundstage.mcp._events",),

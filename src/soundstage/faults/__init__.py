@@ -1,0 +1,8 @@
+"""Faults, swept: a good run is repeated once for each model call and each kind of fault, and a table says how it went.
+
+`soundstage faults SCRIPT -- COMMAND...` does it with any program.
+"""
+
+from soundstage.wings import lazy_window
+
+__getattr__, __dir__, __all__ = lazy_window(__name__, __file__)

@@ -1,0 +1,2 @@
+from ._source import ModelSource as ModelSource
+from ._source import scripted as scripted

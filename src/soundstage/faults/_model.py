@@ -1,0 +1,98 @@
+"""The model of one run of a sweep: a good model, with one thing going wrong.
+
+A request that is sent again after a fault gets the reply that was due, as a provider would give it: a rule of a script
+that serves once has served already. Each other request is the good model's. Beyond `limit` requests nothing is answered
+any more, and `flooded` is set: the app retries without an end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from soundstage.clock import running_clock
+from soundstage.faults._calls import asks_the_same
+from soundstage.faults._kinds import Injection
+from soundstage.messages import ModelChunk, ModelRequest
+from soundstage.models import ErrorSpec, FaultyModel, Model, Wrapper
+
+
+class SweptModel(Wrapper):
+    """Another model's replies, with one injection.
+
+    Args:
+        inner: the model of a good run.
+        injection: what goes wrong; nothing, for a good run.
+        limit: requests that are answered.
+        asked: is called at each request, before it is answered.
+    """
+
+    def __init__(
+        self,
+        inner: Model,
+        injection: Injection | None,
+        *,
+        limit: int,
+        asked: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(inner)
+        self._injection = injection
+        self._limit = limit
+        self._asked = asked
+        self._due: tuple[ModelRequest, Sequence[ModelChunk]] | None = None
+        self.requests = 0
+        self.flooded = asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        """The inner model's reply, or what is injected into this call."""
+        self.requests += 1
+        if self._asked is not None:
+            self._asked()
+        if self.requests > self._limit:
+            self.flooded.set()
+            await asyncio.Event().wait()
+        injection = self._injection
+        if injection is None or not _hits(injection, self.requests):
+            async for chunk in self._good(request):
+                yield chunk
+            return
+        async for chunk in self._injected(request, injection):
+            yield chunk
+
+    async def _good(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        due, self._due = self._due, None
+        if due is not None and asks_the_same(due[0], request):
+            for chunk in due[1]:
+                yield chunk
+            return
+        self._due = due
+        async for chunk in self.inner.stream(request):
+            yield chunk
+
+    async def _injected(self, request: ModelRequest, injection: Injection) -> AsyncIterator[ModelChunk]:
+        given = _Given([])
+        if not isinstance(injection.fault, ErrorSpec):
+            chunks = [chunk async for chunk in self._good(request)]
+            self._due = request, chunks
+            given = _Given(injection.reshape(chunks), injection.pause)
+        model = given if injection.fault is None else FaultyModel(given, injection.fault)
+        async for chunk in model.stream(request):
+            yield chunk
+
+
+class _Given:
+    """A model that gives these chunks."""
+
+    def __init__(self, chunks: Sequence[ModelChunk], pause: float = 0.0) -> None:
+        self._chunks = chunks
+        self._pause = pause
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        clock = running_clock()
+        for chunk in self._chunks:
+            await clock.sleep(self._pause)
+            yield chunk
+
+
+def _hits(injection: Injection, number: int) -> bool:
+    return number >= injection.call if injection.lasting else number == injection.call

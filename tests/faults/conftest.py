@@ -1,0 +1,47 @@
+"""A script for the agents of these tests, and sweeps of them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from soundstage.faults._kinds import Terms, kinds_named
+from soundstage.faults._program import ProgramSettings
+from soundstage.faults._source import scripted
+from soundstage.faults._sweep import SweepOptions, sweep_program
+from soundstage.models import Script
+from support.sweeps import ANSWER, NOTE
+
+SUPPORT = Path(__file__).resolve().parent.parent / "support"
+
+
+@pytest.fixture
+def notes():
+    """A script in which the model has one note taken, and says so."""
+    script = Script(strict=True)
+    script.on(tool_result="noted").reply(ANSWER)
+    script.on(user="milk").reply(
+        "I write that down.", tool_calls=[{"name": "append_note", "arguments": {"text": NOTE}}]
+    )
+    return script
+
+
+@pytest.fixture
+def sweep_agent(notes, tmp_path):
+    """Sweeps a program of `tests/support`: `sweep_agent("plain_agent.py", kinds=["500"])`."""
+
+    def sweep(program, *arguments, kinds=(), within=50.0, max_wait=0.01, told=None, **more):
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        shutil.copy(SUPPORT / program, folder)
+        settings = ProgramSettings([sys.executable, program, *arguments], folder, within)
+        terms = Terms(retry_after=max_wait, pause=0.0, patience=max_wait)
+        options = SweepOptions(kinds_named(kinds), terms, **more)
+        tell = told.append if told is not None else str
+        return asyncio.run(sweep_program(scripted(notes), settings, options, tell))
+
+    return sweep
