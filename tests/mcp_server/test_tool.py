@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+import asyncio
+from typing import Annotated, ClassVar, TypedDict
 
 import pytest
 from msgspec import Meta
 
-from soundstage.errors import EnvironmentProblem, ScriptError
+from soundstage.errors import EnvironmentProblem, ScriptError, ToolDefinitionError
 from soundstage.mcp_server._tool import describe, envelope
 
 
@@ -47,18 +48,50 @@ def test_the_result_of_a_tool_is_its_annotation_or_an_envelope() -> None:
     assert schema["required"] == ["status"]
 
 
-def test_arguments_are_read_with_their_defaults() -> None:
-    assert TOOL.read({"name": "Ann"}) == {"name": "Ann", "times": 1}
+def test_arguments_that_are_not_sent_are_those_of_the_function() -> None:
+    assert asyncio.run(greet(None, **TOOL.read({"name": "Ann"})))["greeting"] == "hello Ann"
+    assert asyncio.run(greet(None, **TOOL.read({"name": "Ann", "times": 2})))["greeting"] == "hello Ann" * 2
+
+
+class Folder:
+    """A class that only the state of a client can make."""
+
+    schema: ClassVar = {"type": "string", "minLength": 1}
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+async def enter(harness: object, folder: Folder | None = None) -> Greeted:
+    """Enter."""
+    return {"status": "success", "greeting": folder.text if folder else "nowhere"}
+
+
+def test_a_class_of_the_wing_says_its_schema_and_is_made_by_the_state_of_the_client() -> None:
+    tool = describe("Places", enter)
+    assert {"type": "string", "minLength": 1} in tool.input_schema()["properties"]["folder"]["anyOf"]
+    made = tool.read({"folder": "here"}, lambda kind, text: kind(text))
+    assert made["folder"].text == "here"
+    assert tool.read({"folder": None}) == {"folder": None}
+
+
+def test_a_function_that_can_be_no_tool_is_refused_as_everywhere() -> None:
+    async def shout(harness: object, *words: str) -> Greeted:
+        raise AssertionError
+
+    with pytest.raises(ToolDefinitionError, match="parameters that can be given by name"):
+        describe("Manners", shout)
 
 
 @pytest.mark.parametrize(
     ("arguments", "seen"),
     [
         ({}, "name"),
-        ({"name": ""}, "length"),
-        ({"name": 3}, "str"),
+        ({"name": ""}, "argument 'name': expected a text (minLength 1)"),
+        ({"name": 3}, "argument 'name': expected a text (minLength 1), seen the number 3"),
         ({"name": "Ann", "times": 0}, "times"),
-        ({"name": "Ann", "tiems": 2}, "tiems"),
+        ({"name": 3, "times": 0}, "argument 'times': expected a whole number (minimum 1)"),
+        ({"name": "Ann", "tiems": 2}, "'tiems' is not known"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused_with_the_signature(

@@ -5,38 +5,18 @@ returns is the function's signature, and its docstring is what agents read.
 """
 
 from soundstage.mcp_server._options import McpOptions
-from soundstage.mcp_server._paths import (
-    CheckedPath,
-    NewFolder,
-    Places,
-    PluginFolder,
-    ProjectFolder,
-    ScriptFile,
-    plugin_roots,
-    root_folder,
-    script_text,
-)
 from soundstage.mcp_server._serve import serve_mcp
 from soundstage.mcp_server._tool import ServedTool, ToolFunction, describe, envelope
 from soundstage.mcp_server._toolset import ClientState, Toolset, ToolUnavailable
 
 __all__ = [
-    "CheckedPath",
     "ClientState",
     "McpOptions",
-    "NewFolder",
-    "Places",
-    "PluginFolder",
-    "ProjectFolder",
-    "ScriptFile",
     "ServedTool",
     "ToolFunction",
     "ToolUnavailable",
     "Toolset",
     "describe",
     "envelope",
-    "plugin_roots",
-    "root_folder",
-    "script_text",
     "serve_mcp",
 ]

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from soundstage.errors import ScriptError
-from soundstage.mcp_server._paths import CheckedPath
+from soundstage.errors import ScriptError, SoundstageError
+from soundstage.tools import DescribedFunction, argument_problems, describe_function, record_schema
 
 ToolFunction = Callable[..., Awaitable[Mapping[str, Any]]]
 Check = Callable[[type[Any], Any], Any]
@@ -24,22 +24,30 @@ class ServedTool(NamedTuple):
     """One tool.
 
     Args:
-        name: as clients call it.
         category: the group that it is shown in.
         function: takes the state of its client, then the arguments.
         description: what it does, what it takes and returns, with an example.
-        arguments: a record with one field for each argument.
+        described: its name and its arguments.
         returns: the keys of its result, with their types.
         failed: what an error envelope of this tool has besides `status` and `error`.
     """
 
-    name: str
     category: str
     function: ToolFunction
     description: str
-    arguments: type[msgspec.Struct]
+    described: DescribedFunction
     returns: Any
     failed: Mapping[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """Its name, as clients call it."""
+        return self.described.name
+
+    @property
+    def arguments(self) -> type[msgspec.Struct]:
+        """A record with one field for each argument."""
+        return self.described.arguments
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -48,82 +56,62 @@ class ServedTool(NamedTuple):
 
     def input_schema(self) -> dict[str, Any]:
         """The arguments, as JSON Schema."""
-        return _inlined(self.arguments)
+        return self.described.schema
 
     def output_schema(self) -> dict[str, Any]:
         """The result as JSON Schema, or the envelope of an error."""
-        schema = _inlined(self.returns)
-        status = schema["properties"]["status"]
+        schema = record_schema(self.returns, _own_schema)
         error = {"type": "string", "description": "What went wrong; there when the tool has failed."}
-        return {
-            **schema,
-            "properties": {**schema["properties"], "status": status, "error": error},
-            "required": ["status"],
-        }
+        return {**schema, "properties": {**schema["properties"], "error": error}, "required": ["status"]}
 
     def read(self, arguments: Mapping[str, Any], check: Check | None = None) -> dict[str, Any]:
-        """The arguments of the function.
+        """The arguments of the function; those that were not sent are left to its defaults.
 
         Args:
             arguments: what the client sent.
-            check: makes a path of a client's text, `Places.resolve`; without one, no path is read.
+            check: makes a value of a class of the wing's own, `ClientState.resolve`; without one, none is read.
 
         Raises:
             ScriptError: for one that is missing, unknown or of the wrong type, or a path that leads elsewhere.
         """
-        try:
-            record = msgspec.convert(dict(arguments), self.arguments, dec_hook=check)
-        except msgspec.ValidationError as error:
-            raise ScriptError(
-                f"{self.name} cannot be called like this",
-                expected=self.signature(),
-                seen=str(error),
-                hint="tools/list has the schema of each argument",
-            ) from None
-        return {name: getattr(record, name) for name in self.arguments.__struct_fields__}
+        problems = argument_problems(self.described.schema, arguments)
+        if not problems:
+            try:
+                return self.described.convert(arguments, check)
+            except msgspec.ValidationError as error:
+                problems = [str(error)]
+        raise ScriptError(
+            f"{self.name} cannot be called like this",
+            expected=self.signature(),
+            seen="; ".join(problems),
+            hint="tools/list has the schema of each argument",
+        )
 
     def signature(self) -> str:
         """How it is called: `install_plugin(plugin_name, marketplace_path=None)`."""
-        described = [
-            field.name if field.required else f"{field.name}={field.default!r}"
-            for field in msgspec.structs.fields(self.arguments)
+        parameters = list(inspect.signature(self.function).parameters.values())[1:]
+        shown = [
+            one.name if one.default is one.empty else f"{one.name}={one.default!r}" for one in parameters
         ]
-        return f"{self.name}({', '.join(described)})"
+        return f"{self.name}({', '.join(shown)})"
 
 
 def describe(category: str, function: ToolFunction, failed: Mapping[str, Any] | None = None) -> ServedTool:
-    """The tool that a function is."""
-    name: str = function.__name__
-    hints = typing.get_type_hints(function, include_extras=True)
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    fields = [_field(parameter, hints[parameter.name]) for parameter in parameters]
-    arguments = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    description = inspect.cleandoc(function.__doc__ or "")
-    return ServedTool(name, category, function, description, arguments, hints["return"], failed or {})
+    """The tool that a function is.
+
+    Raises:
+        ToolDefinitionError: if a parameter cannot be an argument in JSON.
+    """
+    described = describe_function(function, skip=1, schema_hook=_own_schema)
+    returns = typing.get_type_hints(function, include_extras=True)["return"]
+    return ServedTool(category, function, inspect.getdoc(function) or "", described, returns, failed or {})
 
 
-def _field(parameter: inspect.Parameter, hint: Any) -> Any:
-    if parameter.default is inspect.Parameter.empty:
-        return (parameter.name, hint)
-    return (parameter.name, hint, parameter.default)
-
-
-def _inlined(kind: Any) -> dict[str, Any]:
-    """The schema of a record, with the record itself at the top, as MCP wants it."""
-    (top,), components = msgspec.json.schema_components(
-        [kind], ref_template="#/$defs/{name}", schema_hook=_path_schema
-    )
-    name = top["$ref"].rpartition("/")[2]
-    schema = dict(components.pop(name))
-    schema.pop("title", None)
-    schema.setdefault("properties", {})
-    return {**schema, "$defs": components} if components else schema
-
-
-def _path_schema(kind: type[Any]) -> dict[str, Any]:
-    if issubclass(kind, CheckedPath):
-        return dict(kind.schema)
-    raise NotImplementedError
+def _own_schema(kind: type[Any]) -> dict[str, Any]:
+    """The schema of a class that only `ClientState.resolve` can make: the class says it."""
+    if not hasattr(kind, "schema"):
+        raise NotImplementedError
+    return dict(kind.schema)
 
 
 ERROR: Final = "error"
@@ -136,8 +124,6 @@ def envelope(tool: ServedTool, error: BaseException | str) -> dict[str, Any]:
 
 
 def _text(error: BaseException) -> str:
-    from soundstage.errors import SoundstageError
-
     if isinstance(error, SoundstageError):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

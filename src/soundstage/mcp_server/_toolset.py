@@ -20,7 +20,14 @@ class ClientState(Protocol):
     """The state of one client, which its tools work with."""
 
     def resolve(self, kind: type[Any], text: Any) -> Any:
-        """Make a checked path of a client's text, as `Places.resolve` does."""
+        """Make a value of a class of the wing's own, such as a checked path, of what the client sent.
+
+        The class says in an attribute `schema` what clients are told about it.
+
+        Raises:
+            ScriptError: if it may not be, such as a path that leads elsewhere.
+            NotImplementedError: for a class that is not the wing's.
+        """
         ...
 
     def note_failure(self, tool: str, error: BaseException) -> None:

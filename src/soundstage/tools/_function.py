@@ -27,6 +27,10 @@ _NO_VARIADIC: Final = {
 }
 
 
+Hook = Callable[[type[Any], Any], Any]
+SchemaHook = Callable[[type[Any]], dict[str, Any]]
+
+
 class DescribedFunction(NamedTuple):
     """A function as a tool: its name, words and arguments.
 
@@ -35,43 +39,81 @@ class DescribedFunction(NamedTuple):
         description: the docstring up to its first section.
         schema: JSON Schema of the arguments.
         context: the keyword-only parameter that takes the context; empty if there is none.
-        convert: from decoded JSON to the function's arguments; raises `msgspec.ValidationError`.
+        arguments: a record with one field for each argument.
     """
 
     name: str
     description: str
     schema: dict[str, Any]
     context: str
-    convert: Callable[[Mapping[str, Any]], dict[str, Any]]
+    arguments: type[msgspec.Struct]
+
+    def convert(self, arguments: Mapping[str, Any], hook: Hook | None = None) -> dict[str, Any]:
+        """Make the function's arguments of decoded JSON; those that are not given are left to its own defaults.
+
+        Args:
+            arguments: by name.
+            hook: makes values of types that JSON does not have, from the type and what was sent.
+
+        Raises:
+            msgspec.ValidationError: for one that is missing, unknown or of another type.
+        """
+        typed = msgspec.convert(dict(arguments), self.arguments, dec_hook=hook)
+        return {name: getattr(typed, name) for name in arguments}
 
 
-def describe_function(function: Callable[..., Any], context_type: type | None = None) -> DescribedFunction:
+def describe_function(
+    function: Callable[..., Any],
+    context_type: type | None = None,
+    *,
+    skip: int = 0,
+    schema_hook: SchemaHook | None = None,
+) -> DescribedFunction:
     """Describe a function as a tool.
 
     Args:
         function: it may be asynchronous; its annotations make the schema, its docstring the words.
         context_type: the type of a keyword-only parameter that is no argument.
+        skip: how many of its first parameters are no arguments, because its caller gives them.
+        schema_hook: the schema of a type that JSON does not have; raises `NotImplementedError` for others.
 
     Raises:
         ToolDefinitionError: if a parameter cannot be an argument in JSON.
     """
     name = getattr(function, "__name__", type(function).__name__)
-    parameters, context = _parameters(name, function, context_type)
+    parameters, context = _parameters(name, function, context_type, skip)
     text, words = _docstring(inspect.getdoc(function) or "")
     record = _record(name, parameters)
-    return DescribedFunction(
-        name, text, _schema(name, record, parameters, words), context, _converter(record)
+    schema = _schema(name, record, parameters, words, schema_hook)
+    return DescribedFunction(name, text, schema, context, record)
+
+
+def record_schema(kind: Any, schema_hook: SchemaHook | None = None) -> dict[str, Any]:
+    """The JSON Schema of a record, with the record itself at the top.
+
+    Args:
+        kind: a `Struct`, a `TypedDict` or a dataclass.
+        schema_hook: as for `describe_function`.
+
+    Raises:
+        TypeError: if a field has a type that JSON does not have.
+    """
+    (top,), parts = msgspec.json.schema_components(
+        [kind], ref_template="#/$defs/{name}", schema_hook=schema_hook
     )
+    schema = dict(parts.pop(top["$ref"].rpartition("/")[2]))
+    schema.pop("title", None)
+    return {**schema, "$defs": parts} if parts else schema
 
 
 def _parameters(
-    name: str, function: Callable[..., Any], context_type: type | None
+    name: str, function: Callable[..., Any], context_type: type | None, skip: int
 ) -> tuple[dict[str, tuple[Any, Any]], str]:
     """Each parameter with its type and default, and the name of the one for the context."""
     hints = _hints(name, function)
     found: dict[str, tuple[Any, Any]] = {}
     context = ""
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in list(inspect.signature(function).parameters.values())[skip:]:
         hint = hints.get(parameter.name, Any)
         if context_type is not None and hint is context_type:
             context = _context_name(name, parameter)
@@ -124,9 +166,10 @@ def _schema(
     record: type[msgspec.Struct],
     parameters: Mapping[str, tuple[Any, Any]],
     words: Mapping[str, str],
+    schema_hook: SchemaHook | None,
 ) -> dict[str, Any]:
     try:
-        _, parts = msgspec.json.schema_components([record], ref_template="#/$defs/{name}")
+        made = record_schema(record, schema_hook)
     except (TypeError, msgspec.MsgspecError) as error:
         raise ToolDefinitionError(
             f"a parameter of the tool {name!r} cannot be an argument in JSON",
@@ -134,15 +177,13 @@ def _schema(
             seen=str(error).partition("\n")[0],
             hint="change its annotation, or declare the tool with a schema of your own",
         ) from None
-    made = parts.pop(record.__name__)
-    found: dict[str, Any] = made["properties"]
+    found = made["properties"]
     properties = {
         key: _property(found[key], default, words.get(key, "")) for key, (_, default) in parameters.items()
     }
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    if made["required"]:
-        schema["required"] = made["required"]
-    return {**schema, "$defs": parts} if parts else schema
+    return {
+        key: value for key, value in {**made, "properties": properties}.items() if value or key != "required"
+    }
 
 
 def _property(schema: dict[str, Any], default: Any, words: str) -> dict[str, Any]:
@@ -154,14 +195,6 @@ def _property(schema: dict[str, Any], default: Any, words: str) -> dict[str, Any
         return {**described, "default": msgspec.to_builtins(default)}
     except (TypeError, ValueError, RecursionError):
         return described
-
-
-def _converter(record: type[msgspec.Struct]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    def convert(arguments: Mapping[str, Any]) -> dict[str, Any]:
-        typed = msgspec.convert(arguments, record)
-        return {name: getattr(typed, name) for name in arguments}
-
-    return convert
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:

@@ -176,7 +176,7 @@ def test_a_reset_leaves_the_projects_of_other_clients_alone(over_http: Any, root
 def test_a_reset_says_what_it_could_not_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from soundstage.claude_code.harness import _harness
     from soundstage.claude_code.harness._environment import create_test_project, reset_test_environment
-    from soundstage.mcp_server._paths import NewFolder
+    from soundstage.claude_code.harness._paths import NewFolder
 
     async def main() -> None:
         harness = _harness.Harness(projects=tmp_path, artifacts=tmp_path)

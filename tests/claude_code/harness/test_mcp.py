@@ -88,7 +88,7 @@ def test_a_stub_serves_under_the_name_of_the_plugins_tool_until_a_reset(
         await call.good("mock_mcp_tool_response", tool_name=SCREENSHOT, mock_response=failing)
         failed = await used(call)
         assert (failed["is_error"], failed["result"]) == (True, "no browser")
-        assert "length" in await call.bad("mock_mcp_tool_response", tool_name="", mock_response={})
+        assert "minLength 1" in await call.bad("mock_mcp_tool_response", tool_name="", mock_response={})
         assert "no name" in await call.bad("mock_mcp_tool_response", tool_name="mcp__x", mock_response={})
 
     tools(body)

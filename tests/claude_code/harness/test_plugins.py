@@ -45,7 +45,7 @@ def test_what_is_wrong_with_a_plugin_is_an_envelope(tools: Any, marketplace: Pat
         )
         assert "not installed" in await call.bad("uninstall_plugin", plugin_name="epti")
         assert "not installed" in await call.bad("get_plugin_status", plugin_name="epti")
-        assert "length" in await call.bad("install_plugin", plugin_name="")
+        assert "minLength 1" in await call.bad("install_plugin", plugin_name="")
 
     tools(body)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from soundstage.mcp_server import ProjectFolder
+from soundstage.claude_code.harness._paths import ProjectFolder
 
 SessionId = Annotated[str, Meta(min_length=1, description="Session id from start_conversation.")]
 PluginName = Annotated[

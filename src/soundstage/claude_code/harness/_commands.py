@@ -12,10 +12,10 @@ from soundstage.claude_code.harness._arguments import Seconds, SessionId
 from soundstage.claude_code.harness._conversation import Config, ConversationTurn
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._open import open_conversation
+from soundstage.claude_code.harness._paths import ProjectFolder
 from soundstage.claude_code.harness._stages import located
 from soundstage.claude_code.harness._views import error_of, tool_calls
 from soundstage.errors import AppError
-from soundstage.mcp_server import ProjectFolder
 
 
 class CommandResult(TypedDict):

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from soundstage.claude_code import PERMISSION_MODES, ClaudeSession, ClaudeTurn
+from soundstage.claude_code.harness._paths import PluginFolder, ProjectFolder, script_text
 from soundstage.errors import ScriptError
-from soundstage.mcp_server import PluginFolder, ProjectFolder, script_text
 from soundstage.models import ScriptedModel
 
 

@@ -11,6 +11,7 @@ from msgspec import Meta
 from soundstage.claude_code.harness._arguments import ProjectPath
 from soundstage.claude_code.harness._conversation import OpenConversation
 from soundstage.claude_code.harness._harness import Harness
+from soundstage.claude_code.harness._paths import NewFolder, ProjectFolder
 from soundstage.claude_code.harness._stages import stage_of
 from soundstage.claude_code.projects import (
     capture_artifacts,
@@ -18,7 +19,6 @@ from soundstage.claude_code.projects import (
     set_up_git,
     write_files,
 )
-from soundstage.mcp_server import NewFolder, ProjectFolder
 
 SHOWN: Final = 20  # files that a new project lists
 DEFAULT_TYPES: Final = ("logs", "screenshots")

@@ -21,6 +21,7 @@ from soundstage.claude_code import ClaudeCode, find_cli
 from soundstage.claude_code._transcript import transcript_files
 from soundstage.claude_code.harness._conversation import ConversationTurn, OpenConversation
 from soundstage.claude_code.harness._models import ConversationModels
+from soundstage.claude_code.harness._paths import Places, root_folder
 from soundstage.claude_code.harness._stubs import ConfiguredServer, Stubs, declared_servers
 from soundstage.claude_code.projects import reset_projects
 from soundstage.clock import IdSource, SystemClock
@@ -30,7 +31,7 @@ from soundstage.host import Composition
 from soundstage.journal import Journal, Noted
 from soundstage.lifecycle import remove_tree
 from soundstage.mcp import McpProcess
-from soundstage.mcp_server import Places, ToolUnavailable, root_folder
+from soundstage.mcp_server import ToolUnavailable
 from soundstage.worlds import Workspace
 
 POLITE: Final = 0.5  # seconds for sessions to end by themselves; clients over stdio wait four for everything

@@ -12,10 +12,10 @@ from msgspec import Meta
 from soundstage.claude_code import PluginHook, settings_hooks
 from soundstage.claude_code.harness._blocked import HookVerdict, verdict
 from soundstage.claude_code.harness._harness import Harness
+from soundstage.claude_code.harness._paths import ProjectFolder
 from soundstage.claude_code.harness._stubs import plugin_folders
 from soundstage.errors import ScriptError
 from soundstage.journal import HookFired, MessageReceived
-from soundstage.mcp_server import ProjectFolder
 
 
 class HookList(TypedDict):

@@ -8,9 +8,9 @@ from msgspec import Meta
 
 from soundstage.claude_code.harness._arguments import Seconds, ServerId
 from soundstage.claude_code.harness._harness import Harness
+from soundstage.claude_code.harness._paths import PluginFolder
 from soundstage.claude_code.harness._stubs import target
 from soundstage.mcp import start_mcp_server as start_process
-from soundstage.mcp_server import PluginFolder
 
 
 class ServerStarted(TypedDict):

@@ -9,7 +9,7 @@ from msgspec import Meta
 from soundstage.claude_code import Plugin
 from soundstage.claude_code.harness._arguments import PluginName
 from soundstage.claude_code.harness._harness import Harness
-from soundstage.mcp_server import PluginFolder
+from soundstage.claude_code.harness._paths import PluginFolder
 
 
 class Installed(TypedDict):

@@ -17,7 +17,8 @@ from soundstage.claude_code.harness import (
     _plugins,
 )
 from soundstage.claude_code.harness._harness import Harness
-from soundstage.mcp_server import McpOptions, ServedTool, ToolFunction, Toolset, describe, plugin_roots
+from soundstage.claude_code.harness._paths import plugin_roots
+from soundstage.mcp_server import McpOptions, ServedTool, ToolFunction, Toolset, describe
 
 CATEGORIES: Final[Mapping[str, tuple[ToolFunction, ...]]] = {
     "Plugin Management": (
