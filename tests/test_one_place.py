@@ -36,9 +36,9 @@ START = {
     "lifecycle/_process.py": "the one starter",
     "lifecycle/_launcher.py": "its side of the start",
     "lifecycle/_git_call.py": "git alone, without hooks; a launcher for each call would cost more than the calls",
-    "drivers/_service.py": "the launcher again, in a service that runs already",
-    "drivers/_netns.py": "the program of ours that makes what a process is started in",
-    "drivers/_netns_setup.py": "that program",
+    "isolation/_service.py": "the launcher again, in a service that runs already",
+    "isolation/_netns.py": "the program of ours that makes what a process is started in",
+    "isolation/_netns_setup.py": "that program",
 }
 
 

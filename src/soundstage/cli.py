@@ -209,16 +209,18 @@ def mcp(
 
 
 def level(name: str) -> str:
-    """The name of an isolation level, if there is such a level, or `service:SOCKET`.
+    """The name of an isolation level, if there is such a level.
 
     Raises:
         typer.BadParameter: if there is none.
     """
-    from soundstage.drivers import level_names
+    from soundstage.drivers import as_isolation
+    from soundstage.errors import ScriptError
 
-    known = level_names()
-    if name not in known and not name.startswith("service:"):
-        raise typer.BadParameter(f"{name!r} is no isolation level; known: {', '.join(known)}")
+    try:
+        as_isolation(name)
+    except ScriptError as error:
+        raise typer.BadParameter(f"{name!r} is no isolation level; known: {error.expected}") from None
     return name
 
 

@@ -43,8 +43,8 @@ class Wing:
         scripts: top-level keys of script files of its own, each with `module:name` of a function that checks such a
             file and returns its problems, for `soundstage check`.
         commands: names of commands of `soundstage`, each with `module:name` of a function, or of a `typer.Typer`.
-        levels: names of isolation levels, each with `module:name` of what makes one without arguments, a
-            `drivers.Level`.
+        levels: names of isolation levels, each with `module:name` of what makes one, a `drivers.Level`: without
+            arguments, or, for a name such as `service:SOCKET`, of the text behind the colon.
         tools: `module:name` of the `mcp_server.Toolset` that `soundstage mcp` offers.
         uses: names of the wings whose modules it imports.
 
@@ -76,7 +76,7 @@ _OURS: Final = (
             "project": "soundstage.claude_code._command_line:project",
         },
         tools="soundstage.claude_code.harness._table:TOOLSET",
-        uses=("mcp",),
+        uses=("mcp", "isolation"),
     ),
     Wing(
         name="containers",
@@ -84,6 +84,7 @@ _OURS: Final = (
         fixtures=("soundstage.containers._fixtures",),
         real_time=("docker_environment",),
         levels={"container": "soundstage.containers:InContainer"},
+        uses=("isolation",),
     ),
     Wing(name="demo", commands={"demo": "soundstage.demo._command:demo"}),
     Wing(
@@ -93,6 +94,14 @@ _OURS: Final = (
         real_time=("discord",),
     ),
     Wing(name="faults", commands={"faults": "soundstage.faults._command_line:faults"}),
+    Wing(
+        name="isolation",
+        levels={
+            "netns": "soundstage.isolation:InNetwork",
+            "sandbox": "soundstage.isolation:InSandbox",
+            "service:SOCKET": "soundstage.isolation._levels:in_service",
+        },
+    ),
     Wing(
         name="mcp",
         events=("soundstage.mcp._events",),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from soundstage.drivers import Command, Isolation, isolation_problem
+from soundstage.drivers import Command, isolation_problem
 from soundstage.drivers._isolation import FIXED, FOLDERS, INHERITED, Sandbox, isolated
 from soundstage.errors import ScriptError
 from soundstage.journal import Journal
@@ -22,9 +22,9 @@ from soundstage.worlds import Workspace
 SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
 
 
-@pytest.fixture(params=[Isolation.PROCESS, Isolation.NETNS])
-def level(request: pytest.FixtureRequest) -> Isolation:
-    if request.param is Isolation.NETNS:
+@pytest.fixture(params=["process", "netns"])
+def level(request: pytest.FixtureRequest) -> str:
+    if request.param == "netns":
         request.getfixturevalue("netns")
     return request.param
 

@@ -10,7 +10,8 @@ pytest_plugins = ["pytester"]
 
 TESTS = """
 import sys
-from soundstage.drivers import InSandbox, Isolation
+from soundstage.drivers import ProcessLevel
+from soundstage.isolation import InSandbox
 
 PROGRAM = "import os; print(os.statvfs('/').f_flag & os.ST_RDONLY, os.listdir('/run'))"
 
@@ -24,7 +25,7 @@ async def test_a_program(command, workspace):
 async def test_that_says_it_itself(command):
     program = await command([sys.executable, "-c", ""], isolation="process")
     assert await program.wait(within=60) == 0
-    assert program.isolation is Isolation.PROCESS
+    assert program.isolation == ProcessLevel()
 """
 
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from soundstage.drivers import AnyIsolation, InService, Isolation, as_isolation
+from soundstage.drivers import PROCESS, AnyIsolation, as_isolation
 from soundstage.errors import EnvironmentProblem
+from soundstage.isolation import InService
 
 TESTED_VERSION: Final = "2.1.330"  # the one that the conformance test pins
 VARIABLE: Final = "SOUNDSTAGE_CLAUDE"
@@ -33,7 +34,7 @@ def find_cli(
     explicit: Path | str | None = None,
     environment: Mapping[str, str] | None = None,
     *,
-    isolation: AnyIsolation = Isolation.PROCESS,
+    isolation: AnyIsolation = PROCESS,
 ) -> Path:
     """The CLI: `explicit`, else $SOUNDSTAGE_CLAUDE, else the one in claude-agent-sdk, else `claude` in PATH.
 

@@ -21,7 +21,7 @@ from soundstage.claude_code._plugins import Plugins
 from soundstage.claude_code._session import CONTROL_WITHIN, WITHIN, ClaudeSession
 from soundstage.claude_code._turn import ClaudeTurn
 from soundstage.clock import IdSource
-from soundstage.drivers import AnyIsolation, Isolation, Sandbox, as_isolation
+from soundstage.drivers import PROCESS, AnyIsolation, Sandbox, as_isolation
 from soundstage.errors import InvalidStateError
 from soundstage.journal import Journal
 from soundstage.lifecycle import GRACE, Daemon
@@ -87,7 +87,7 @@ class ClaudeCode(Daemon):
         proxy: EgressProxy | None = None,
         environment: Mapping[str, str] | None = None,
         allow: Iterable[str] = (),
-        isolation: AnyIsolation = Isolation.PROCESS,
+        isolation: AnyIsolation = PROCESS,
         grace: float = GRACE,
         transcripts: Path | str | None = None,
         opens: bool = True,

@@ -1,10 +1,10 @@
 """Programs of a sandbox, each in a container of its own, with the servers of the run on loopback in it.
 
 How it works. A container gets no network from the engine. It is started with a shell that waits at a gate (a FIFO)
-and then becomes the program. Meanwhile the harness enters the container's network by the
-process id that the engine tells, and opens there what it opens in a namespace of its own (`_netns.py`): a socket for
-each server of the run, at the same address as outside, and the way out that is put on record and refused. Then the
-launcher starts the bridge (`_bridge.py`), which opens the gate.
+and then becomes the program. Meanwhile the harness enters the container's network by the process id that the engine
+tells, and opens there what it opens in a network of its own (`isolation/_netns.py`): a socket for each server of the
+run, at the same address as outside, and the way out that is put on record and refused. Then the launcher
+starts the bridge (`_bridge.py`), which opens the gate.
 
 Folders are mounted at the same paths as outside: the sandbox's and the one that the program works in to be written,
 others that are named to be read. Gate and names are in a folder of ours, of which each container may read its own part:
@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from soundstage.containers._engine import LABEL, Engine, forgiving, own_labels
-from soundstage.drivers import RunServers, name_files
 from soundstage.errors import EnvironmentProblem, InvalidStateError
+from soundstage.isolation import RunServers, name_files
 from soundstage.journal import Journal
 from soundstage.lifecycle import MACHINE_ONLY, Launch, ScratchFolder
 

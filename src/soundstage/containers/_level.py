@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -30,6 +31,7 @@ class InContainer(msgspec.Struct, frozen=True):
     image: str = "soundstage/agent"
     reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
+    entry_tells: ClassVar = False  # the engine tells whether it has the image
 
     def hidden(self) -> Iterable[Path]:
         """All files of this machine."""

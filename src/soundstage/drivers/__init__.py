@@ -2,39 +2,37 @@
 
 from soundstage.drivers._command import Command
 from soundstage.drivers._isolation import (
+    PROCESS,
     AnyIsolation,
-    InSandbox,
-    InService,
-    Isolation,
     Level,
+    ProcessLevel,
     Sandbox,
     as_isolation,
     isolation_problem,
     level_names,
+    own_folders,
 )
-from soundstage.drivers._netns import RunServers, name_files
-from soundstage.drivers._program import Program
+from soundstage.drivers._program import Program, ProgramOptions
 from soundstage.drivers._protocol import Driver, DriverSession, DriverTurn
 from soundstage.drivers._terminal import Terminal
 from soundstage.drivers._terminal_console import TerminalConsole
 
 __all__ = [
+    "PROCESS",
     "AnyIsolation",
     "Command",
     "Driver",
     "DriverSession",
     "DriverTurn",
-    "InSandbox",
-    "InService",
-    "Isolation",
     "Level",
+    "ProcessLevel",
     "Program",
-    "RunServers",
+    "ProgramOptions",
     "Sandbox",
     "Terminal",
     "TerminalConsole",
     "as_isolation",
     "isolation_problem",
     "level_names",
-    "name_files",
+    "own_folders",
 ]

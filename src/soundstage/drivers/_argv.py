@@ -12,7 +12,7 @@ from soundstage.errors import ScriptError
 _INTERPRETER: Final = re.compile(r"(python[\d.]*|node|bun|ruby|perl|bash|sh)(\.exe)?$")
 
 
-def checked_argv(argv: Sequence[str | Path], cwd: Path | None, *, here: Path) -> Sequence[str | Path]:
+def checked_argv(argv: Sequence[str | Path], cwd: Path | None, *, here: Path) -> tuple[str, ...]:
     """The words of a program, if it can be meant so.
 
     Args:
@@ -22,7 +22,10 @@ def checked_argv(argv: Sequence[str | Path], cwd: Path | None, *, here: Path) ->
 
     Raises:
         ScriptError: for a text in the place of a list, and for a script that lies here and not in the program's home.
+        ValueError: if there are none.
     """
+    if not argv:
+        raise ValueError("a command needs at least the program: argv is empty")
     if isinstance(argv, str | bytes | Path):
         raise ScriptError(
             "a program is given as a list of words", seen=repr(argv), hint="write [sys.executable, 'bot.py']"
@@ -35,4 +38,4 @@ def checked_argv(argv: Sequence[str | Path], cwd: Path | None, *, here: Path) ->
                 seen=f"{here / script}",
                 hint="give its folder, cwd=Path(__file__).parent, or the whole path of the script",
             )
-    return argv
+    return tuple(map(str, argv))

@@ -8,19 +8,17 @@ to pass, and fail at once when the program ends without showing what was expecte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from soundstage.clock import time_limit
 from soundstage.drivers._argv import checked_argv
-from soundstage.drivers._isolation import AnyIsolation, Isolation
-from soundstage.drivers._program import Program
+from soundstage.drivers._program import Program, ProgramOptions
 from soundstage.errors import WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, ProcessExited, Record
-from soundstage.lifecycle import GRACE, SHOWN, Process
+from soundstage.lifecycle import SHOWN, Process
 from soundstage.match import matcher, preview
-from soundstage.net import EgressProxy
 from soundstage.trace import checking
 from soundstage.worlds import Ends, Inbox, Only, text_of
 
@@ -34,15 +32,10 @@ class Command(Program):
     Args:
         argv: the program and its arguments.
         journal: where its start, lines and exit go.
-        cwd: the folder that it runs in; its throw-away home unless given.
-        environment: variables that it gets besides the isolated ones; they win.
-        allow: names of our variables that it gets too, such as `PYTHONPATH`.
         stdin: text for its standard input, which then ends; without it, use `send`.
-        proxy: a proxy that runs already; one of its own unless given, or named in `environment`.
-        isolation: how far it is kept apart.
-        grace: seconds that it gets after SIGTERM, when it is stopped and still runs.
-        code: the exit code that it is to have; any, if `None`.
         name: how messages and the journal call it; the program's name unless given.
+        **options: those of every `Program`: `cwd`, `environment`, `allow`, `proxy`, `isolation`, `grace` and `code`,
+            which is 0 unless given.
 
     Raises:
         EnvironmentProblem: from `start`, if it cannot be run.
@@ -63,30 +56,13 @@ class Command(Program):
         argv: Sequence[str | Path],
         journal: Journal,
         *,
-        cwd: Path | None = None,
-        environment: Mapping[str, str] | None = None,
-        allow: Iterable[str] = (),
         stdin: str | None = None,
-        proxy: EgressProxy | None = None,
-        isolation: AnyIsolation = Isolation.PROCESS,
-        grace: float = GRACE,
-        code: int | None = 0,
         name: str = "",
+        **options: Unpack[ProgramOptions],
     ) -> None:
-        if not argv:
-            raise ValueError("a command needs at least the program: argv is empty")
-        super().__init__(
-            name or Path(str(argv[0])).name,
-            tuple(str(part) for part in checked_argv(argv, cwd, here=Path.cwd())),
-            journal,
-            cwd=cwd,
-            environment=environment,
-            allow=allow,
-            proxy=proxy,
-            isolation=isolation,
-            grace=grace,
-            code=code,
-        )
+        words = checked_argv(argv, options.get("cwd"), here=Path.cwd())
+        options.setdefault("code", 0)
+        super().__init__(name or Path(words[0]).name, words, journal, **options)
         self._stdin = stdin
         self._inbox = Inbox(
             journal,

@@ -1,17 +1,12 @@
 """How far a real program is kept apart from the machine that it runs on.
 
-With `Isolation.PROCESS` a program gets a home, a configuration and a temporary folder that are thrown away
+At the level `process` a program gets a home, a configuration and a temporary folder that are thrown away
 afterwards, and an environment that is built from nothing: the variables below, those of a recording proxy,
 and what the caller adds. No variable of ours reaches it unless it is on the list, so no key, no proxy and no
 setting of the machine leaks into a run. It may still read and write all files that its user may, and open sockets by
 itself.
 
-With `Isolation.NETNS` it has a network of its own besides, in which the servers of its run are, and nothing else
-(`_netns.py`); files are those of its user. With `Isolation.SANDBOX`, or `InSandbox(...)`, it also writes nowhere but to
-its own folders, and does not see the user's (`_sandbox_isolator.py`). Wings bring other levels (`Level`): in a
-container, a program has the network, and the files of an image instead of the machine's. With `InService(...)` it
-runs in a service that somebody else has started, and what keeps it apart is what that service is
-(`_service_isolator.py`).
+Wings bring other levels (`Level`), by name or with options: a network of its own, a view of the files, a container.
 """
 
 from __future__ import annotations
@@ -21,16 +16,11 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from enum import StrEnum
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import ClassVar, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from soundstage.drivers._netns import Namespace
-from soundstage.drivers._sandbox_isolator import SandboxIsolator
-from soundstage.drivers._sandbox_view import View, hidden_folders
-from soundstage.drivers._service_isolator import ServiceIsolator
 from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal
 from soundstage.lifecycle import Isolator, Launch, LoopThread, ScratchFolder
@@ -38,103 +28,26 @@ from soundstage.net import EgressProxy
 from soundstage.wings import load_target, wings
 
 
-class Isolation(StrEnum):
-    """How far a program is kept apart.
-
-    `PROCESS`: throw-away folders, a bare environment, a proxy that refuses and records. Protects no files.
-    `NETNS`: besides, a network in which there is nothing but the servers of the run; every try to leave is refused and
-    recorded. Protects no files. `SANDBOX`: besides, only its own folders can be written to, and the user's are hidden;
-    `InSandbox` adds others. Wings bring others, by name: "container".
-    """
-
-    PROCESS = "process"
-    NETNS = "netns"
-    SANDBOX = "sandbox"
-
-
-class InSandbox(msgspec.Struct, frozen=True):
-    """Isolation in a sandbox that has more than the program's own folders and the one that it works in.
-
-    Args:
-        reads: files and folders that it sees although they are in a home or a temporary folder.
-        writes: folders that it may write to.
-
-    Example:
-        ::
-
-            Command(["python3", "agent.py"], journal, cwd=project, isolation=InSandbox(reads=(fixtures,)))
-    """
-
-    reads: tuple[Path, ...] = ()
-    writes: tuple[Path, ...] = ()
-
-    def hidden(self) -> Iterable[Path]:
-        """The user's home, and temporary folders."""
-        return hidden_folders()
-
-    def make_isolator(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Isolator:
-        """A namespace of mounts for each program."""
-        own = [root / top for top in dict.fromkeys(name.partition("/")[0] for name in FOLDERS.values())]
-        return SandboxIsolator(journal, root / "etc", own=own, reads=reads, writes=self.writes)
-
-    async def remove_volumes(self) -> list[str]:
-        """Nothing is left outside of its folders."""
-        return []
-
-
-class InService(msgspec.Struct, frozen=True):
-    """Isolation in a service that runs already, such as a container of a compose file; `service:SOCKET` for short.
-
-    The program is the service's own, and so are its files, processes and network. The temporary folder of the tests
-    and the folders that programs work in have to be shared with it, at the same paths.
-
-    Args:
-        socket: where it waits: it runs `_service.py serve SOCKET`; see docs/isolation.md.
-
-    Example:
-        ::
-
-            ClaudeCode(journal, server, Path("/projects/shop"), isolation=InService(Path("/sessions/agent.sock")))
-    """
-
-    socket: Path
-
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        """None of ours: the service's files are its own."""
-        return ()
-
-    def hidden(self) -> Iterable[Path]:
-        """None: what is needed has to be in the shared folders."""
-        return ()
-
-    def make_isolator(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Isolator:
-        """The service starts the programs."""
-        return ServiceIsolator(journal, self.socket)
-
-    async def remove_volumes(self) -> list[str]:
-        """The service's volumes are its own."""
-        return []
-
-
-_SERVICE: Final = "service:"
-
-
 @runtime_checkable
 class Level(Protocol):
-    """An isolation level with options, such as `InSandbox(...)`. A wing brings its own by its record's `levels`."""
+    """An isolation level. A wing brings its own by its record's `levels`."""
 
     @property
     def reads(self) -> tuple[Path, ...]:
         """Files and folders of ours that the program may read."""
         ...
 
+    @property
+    def entry_tells(self) -> bool:
+        """Whether only a program that enters tells if this machine can isolate it; `isolation_problem` enters then."""
+        ...
+
     def hidden(self) -> Iterable[Path]:
         """The folders whose files the program does not see."""
         ...
 
-    def make_isolator(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Isolator:
-        """Make what keeps the programs of one sandbox apart.
+    def make_isolator(self, journal: Journal, root: Path, reads: Sequence[Path]) -> Isolator | None:
+        """Make what keeps the programs of one sandbox apart; `None` if folders and variables are all of it.
 
         Args:
             journal: where tries to leave go.
@@ -148,16 +61,43 @@ class Level(Protocol):
         ...
 
 
-AnyIsolation = Isolation | Level | str
-"""A level, by its name too, or one with options."""
+PROCESS: Final = "process"
+"""The level of every program that is not said to have another."""
+
+
+class ProcessLevel(msgspec.Struct, frozen=True):
+    """The level `process`: throw-away folders, a bare environment, a proxy that refuses and records."""
+
+    reads: ClassVar[tuple[Path, ...]] = ()
+    entry_tells: ClassVar = False
+
+    def hidden(self) -> Iterable[Path]:
+        """None: it sees all files."""
+        return ()
+
+    def make_isolator(self, journal: Journal, root: Path, reads: Sequence[Path]) -> None:
+        """Nothing beyond folders and variables."""
+
+    async def remove_volumes(self) -> list[str]:
+        """Nothing is left outside of its folders."""
+        return []
+
+
+AnyIsolation = Level | str
+"""A level, or its name."""
+
+
+def _makers() -> dict[str, str]:
+    """How levels are named, each with `module:name` of what makes it."""
+    return {name: target for wing in wings() for name, target in wing.levels.items()}
 
 
 def level_names() -> tuple[str, ...]:
-    """The names of all levels, those of wings too."""
-    return (*Isolation, *(name for wing in wings() for name in wing.levels))
+    """The names of all levels, those of wings too, such as `service:SOCKET`, which takes what is behind the colon."""
+    return (PROCESS, *_makers())
 
 
-def as_isolation(isolation: AnyIsolation) -> Isolation | Level:
+def as_isolation(isolation: AnyIsolation) -> Level:
     """The level that is meant.
 
     Raises:
@@ -165,21 +105,18 @@ def as_isolation(isolation: AnyIsolation) -> Isolation | Level:
     """
     if isinstance(isolation, Level):
         return isolation
-    if isolation == Isolation.SANDBOX:
-        return InSandbox()
-    if isolation.startswith(_SERVICE):
-        return InService(Path(isolation.removeprefix(_SERVICE)))
-    if isolation in list(Isolation):
-        return Isolation(isolation)
-    targets = {name: target for wing in wings() for name, target in wing.levels.items()}
-    if isolation not in targets:
-        raise ScriptError(
-            f"there is no isolation level {isolation!r}",
-            expected=", ".join(level_names())
-            + ", service:SOCKET, or one with options such as InSandbox(...)",
-        )
-    level: Level = load_target(targets[isolation])()
-    return level
+    if isolation == PROCESS:
+        return ProcessLevel()
+    name, colon, option = isolation.partition(":")
+    for named, target in _makers().items():
+        if named.partition(":")[:2] == (name, colon):
+            level: Level = load_target(target)(*([option] if colon else []))
+            return level
+    raise ScriptError(
+        f"there is no isolation level {isolation!r}",
+        expected=", ".join(level_names())
+        + ", or one with options such as soundstage.isolation.InSandbox(...)",
+    )
 
 
 @functools.cache
@@ -200,14 +137,12 @@ def isolation_problem(isolation: AnyIsolation) -> EnvironmentProblem | None:
     return None
 
 
-async def _try(isolation: Isolation | Level) -> None:
+async def _try(isolation: Level) -> None:
     sandbox = Sandbox(Journal(), isolation=isolation)
     await sandbox.open()
     try:
-        if isinstance(isolation, InSandbox) and sandbox.isolator is not None:
-            await sandbox.isolator.enter(
-                Launch((sys.executable,), sandbox.home, {})
-            )  # what a sandbox is, it is for one
+        if isolation.entry_tells and sandbox.isolator is not None:
+            await sandbox.isolator.enter(Launch((sys.executable,), sandbox.home, {}))
     finally:
         await sandbox.close()
 
@@ -237,6 +172,11 @@ FOLDERS: Final = {
     "TEMP": "tmp",
 }
 _PROXIES: Final = frozenset({"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"})
+
+
+def own_folders(root: Path) -> list[Path]:
+    """The throw-away folders of a sandbox, below its folder."""
+    return [root / top for top in dict.fromkeys(name.partition("/")[0] for name in FOLDERS.values())]
 
 
 def isolated(
@@ -279,7 +219,7 @@ class Sandbox:
         proxy: EgressProxy | None = None,
         extra: Mapping[str, str] | None = None,
         allow: Iterable[str] = (),
-        isolation: AnyIsolation = Isolation.PROCESS,
+        isolation: AnyIsolation = PROCESS,
     ) -> None:
         self._journal = journal
         self._isolation = as_isolation(isolation)
@@ -325,14 +265,13 @@ class Sandbox:
         began = len(self._reads)
 
         def added() -> tuple[Path, ...]:
-            if isinstance(self._isolation, Isolation):
-                return ()
             seen, new = self._reads[:began], dict.fromkeys(self._reads[began:])
-            hidden = View(self._isolation.hidden())
+            hidden = tuple(self._isolation.hidden())
             return tuple(
                 path
                 for path in new
-                if hidden.hides(path.resolve()) and not any(path.is_relative_to(other) for other in seen)
+                if any(path.resolve().is_relative_to(folder) for folder in hidden)
+                and not any(path.is_relative_to(other) for other in seen)
             )
 
         return added
@@ -350,20 +289,13 @@ class Sandbox:
         try:
             if self._own is not None:
                 await self._own.start()
-            self._isolator = self._make_isolator()
+            self.needs(*self._isolation.reads)
+            self._isolator = self._isolation.make_isolator(self._journal, self.root, self._reads)
             if self._isolator is not None:
                 await self._isolator.open()
         except BaseException:
             await self.close()
             raise
-
-    def _make_isolator(self) -> Isolator | None:
-        if self._isolation == Isolation.NETNS:
-            return Namespace(self._journal, self.root / "etc")
-        if isinstance(self._isolation, Isolation):
-            return None
-        self.needs(*self._isolation.reads)
-        return self._isolation.make_isolator(self._journal, self.root, self._reads)
 
     def environment(self, own: Mapping[str, str] | None = None) -> dict[str, str]:
         """The program's environment; `own` is what this kind of program needs, the caller's wins over it."""

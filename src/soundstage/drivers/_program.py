@@ -8,14 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from soundstage.drivers._exits import ExitCodes
-from soundstage.drivers._isolation import AnyIsolation, Sandbox, as_isolation
+from soundstage.drivers._isolation import PROCESS, AnyIsolation, Sandbox, as_isolation
 from soundstage.errors import InvalidStateError
 from soundstage.journal import Journal
 from soundstage.lifecycle import GRACE, Daemon, Process
 from soundstage.net import EgressProxy
+
+
+class ProgramOptions(TypedDict, total=False):
+    """The options of every program, as `Program` describes them."""
+
+    cwd: Path | None
+    environment: Mapping[str, str] | None
+    allow: Iterable[str]
+    proxy: EgressProxy | None
+    isolation: AnyIsolation
+    grace: float
+    code: int | None
 
 
 class Program(Daemon):
@@ -28,7 +40,7 @@ class Program(Daemon):
         journal: where its start, output and exit go.
         cwd: the folder that it runs in; its throw-away home unless given.
         environment: variables that it gets besides the isolated ones; they win.
-        allow: names of our variables that it gets too.
+        allow: names of our variables that it gets too, such as `PYTHONPATH`.
         proxy: a proxy that runs already; one of its own unless given, or named in `environment`.
         isolation: how far it is kept apart.
         grace: seconds that it gets to end, when it is stopped and still runs.
@@ -41,11 +53,11 @@ class Program(Daemon):
         argv: Sequence[str],
         journal: Journal,
         *,
-        cwd: Path | None,
-        environment: Mapping[str, str] | None,
-        allow: Iterable[str],
-        proxy: EgressProxy | None,
-        isolation: AnyIsolation,
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        allow: Iterable[str] = (),
+        proxy: EgressProxy | None = None,
+        isolation: AnyIsolation = PROCESS,
         grace: float = GRACE,
         code: int | None = None,
     ) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from soundstage.drivers._isolation import Isolation
+from soundstage.drivers._isolation import Level
 
 
 class DriverTurn(Protocol):
@@ -51,7 +51,7 @@ class Driver(Protocol):
     """Starts and stops a real program."""
 
     name: str
-    isolation: Isolation
+    isolation: Level
 
     async def start(self) -> None:
         """Start; return when it is ready for use."""

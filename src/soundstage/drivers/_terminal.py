@@ -14,21 +14,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from soundstage.clock import time_limit
 from soundstage.drivers._argv import checked_argv
-from soundstage.drivers._isolation import AnyIsolation, Isolation
-from soundstage.drivers._program import Program
+from soundstage.drivers._program import Program, ProgramOptions
 from soundstage.drivers._pty import Pty, PtyProcess
 from soundstage.drivers._screen_log import ScreenLog
 from soundstage.errors import AppError, ExpectationError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, Noted
-from soundstage.lifecycle import GRACE, Process
+from soundstage.lifecycle import Process
 from soundstage.match import Matcher, matcher
-from soundstage.net import EgressProxy
 from soundstage.trace import checking
 from soundstage.worlds import Emulator, Screen, ScreenText, key_bytes, nearest, paste_bytes
 
@@ -49,17 +47,12 @@ class Terminal(Program):
         columns: how wide the screen is, 1 to 1000.
         rows: how high.
         scrollback: how many lines to keep that scroll out at the top.
-        cwd: the folder that it runs in; its throw-away home unless given.
-        environment: variables that it gets besides the isolated ones; they win.
-        allow: names of our variables that it gets too.
-        proxy: a proxy that runs already; one of its own unless given, or named in `environment`.
-        isolation: how far it is kept apart.
-        grace: seconds that it gets to end after SIGHUP and SIGTERM, when it is stopped.
-        code: the exit code that it is to have; any, if `None`.
         within: seconds that waits take at most, unless they are told otherwise.
         echo: whether the terminal shows what is typed; a program that edits lines itself decides for itself.
         on_output: gets what the program writes, as it comes, before it is drawn.
         name: how messages and the journal call it.
+        **options: those of every `Program`: `cwd`, `environment`, `allow`, `proxy`, `isolation`, `grace` and `code`,
+            which is 0 unless given.
 
     Raises:
         EnvironmentProblem: from `start`, if it cannot be run, or the system has no pseudo-terminal left.
@@ -86,32 +79,15 @@ class Terminal(Program):
         columns: int = 80,
         rows: int = 24,
         scrollback: int = 1000,
-        cwd: Path | None = None,
-        environment: Mapping[str, str] | None = None,
-        allow: Iterable[str] = (),
-        proxy: EgressProxy | None = None,
-        isolation: AnyIsolation = Isolation.PROCESS,
-        grace: float = GRACE,
-        code: int | None = 0,
         within: float = WITHIN,
         echo: bool = True,
         on_output: Callable[[bytes], None] | None = None,
         name: str = "terminal",
+        **options: Unpack[ProgramOptions],
     ) -> None:
-        if not argv:
-            raise ValueError("a terminal needs at least the program: argv is empty")
-        super().__init__(
-            name,
-            tuple(str(part) for part in checked_argv(argv, cwd, here=Path.cwd())),
-            journal,
-            cwd=cwd,
-            environment=environment,
-            allow=allow,
-            proxy=proxy,
-            isolation=isolation,
-            grace=grace,
-            code=code,
-        )
+        words = checked_argv(argv, options.get("cwd"), here=Path.cwd())
+        options.setdefault("code", 0)
+        super().__init__(name, words, journal, **options)
         self._emulator = Emulator(columns=columns, rows=rows, history=scrollback)
         self._within = within
         self._echo = echo

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.clock import IdSource, SystemClock
-from soundstage.drivers import AnyIsolation, Command, Isolation
+from soundstage.drivers import PROCESS, AnyIsolation, Command
 from soundstage.errors import WaitTimeout
 from soundstage.faults._calls import actions_of, calls_of
 from soundstage.faults._kinds import Injection
@@ -50,7 +50,7 @@ class ProgramSettings(NamedTuple):
     within: float = 60.0
     limit: int | None = None
     allow: tuple[str, ...] = ()
-    isolation: AnyIsolation = Isolation.PROCESS
+    isolation: AnyIsolation = PROCESS
     stdin: str = ""
 
 

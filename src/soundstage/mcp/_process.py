@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, Unpack
 
 import msgspec
 
 from soundstage.clock import IdSource
-from soundstage.drivers import AnyIsolation, Isolation, Program
+from soundstage.drivers import Program, ProgramOptions
 from soundstage.errors import AppError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageSent
-from soundstage.lifecycle import GRACE, Process
+from soundstage.lifecycle import Process
 from soundstage.match import preview
 from soundstage.mcp._client import McpClient
 from soundstage.mcp._events import McpProbed
 from soundstage.mcp._jsonrpc import RpcError
-from soundstage.net import EgressProxy
 
 LINE_LIMIT: Final = 256 * 1024 * 1024  # bytes of one message
 PROBE_WITHIN: Final = 5.0
@@ -95,13 +93,10 @@ class McpProcess(Program):
             variables of `environment`.
         journal: where its start, its standard error, probes and its exit go.
         name: its name in `.mcp.json`, and how messages and the journal call it.
-        cwd: the folder that it runs in; its throw-away home unless given.
-        environment: variables that it gets besides the isolated ones and those of `env`.
-        allow: names of our variables that it gets too.
-        proxy: a proxy that runs already; one of its own unless given.
-        isolation: how far it is kept apart; for a container, the program and its files are those of the image.
         ids: where its id comes from.
-        grace: seconds that it gets after its input has ended, and again after SIGTERM, when it is stopped.
+        **options: those of every `drivers.Program`, such as `cwd` and `isolation`. Variables of `env` win over those of
+            `environment`; `grace` is given after its input has ended, and again after SIGTERM. In a container, the
+            program and its files are those of the image.
 
     Raises:
         ScriptError: for an entry without a command, or a variable that is not there.
@@ -123,27 +118,13 @@ class McpProcess(Program):
         journal: Journal,
         *,
         name: str = "mcp",
-        cwd: Path | None = None,
-        environment: Mapping[str, str] | None = None,
-        allow: Iterable[str] = (),
-        proxy: EgressProxy | None = None,
-        isolation: AnyIsolation = Isolation.PROCESS,
         ids: IdSource | None = None,
-        grace: float = GRACE,
+        **options: Unpack[ProgramOptions],
     ) -> None:
-        variables = dict(environment or {})
+        variables = dict(options.get("environment") or {})
         argv, own = _command(name, config, variables)
-        super().__init__(
-            name,
-            argv,
-            journal,
-            cwd=cwd,
-            environment={**variables, **own},
-            allow=allow,
-            proxy=proxy,
-            isolation=isolation,
-            grace=grace,
-        )
+        options["environment"] = {**variables, **own}
+        super().__init__(name, argv, journal, **options)
         self.id = f"mcp_{name}_{(ids if ids is not None else IdSource()).hex(8)}"
         self._client = McpClient(name, self._send)
         self._watching: asyncio.Task[None] | None = None

@@ -7,7 +7,7 @@ absolute URL; both name where the program wanted to go. The answer is 403 with a
 `EgressTried` in the journal. No name is looked up and nothing is forwarded, ever.
 
 What it guards. A program that ignores the variables and opens its own socket is neither seen nor stopped
-here; a network namespace is the guard for that (`Isolation.NETNS`). HTTP libraries, curl, git, pip, npm and
+here; a network of its own is the guard for that (the level `netns`). HTTP libraries, curl, git, pip, npm and
 the Claude Code CLI honour them. Node's own `fetch` does since Node 22.21, with `NODE_USE_ENV_PROXY`.
 
 Clients may send anything. The head of a request is read up to a limit of bytes and of seconds, and what has

@@ -345,7 +345,7 @@ def test_defects_of_a_server_are_found(make: Make, change: tuple[str, str], rule
 @pytest.mark.parametrize("isolation", ["process", "netns", "sandbox"])
 def test_who_tries_to_reach_the_internet_is_named_with_the_host(make: Make, isolation: str) -> None:
     if isolation != "process":
-        pytest.importorskip("soundstage.drivers._netns")
+        pytest.importorskip("soundstage.isolation._netns")
         if not _has_namespaces():
             pytest.skip("the kernel allows no network namespaces here")
     folder = make(
@@ -364,12 +364,12 @@ def test_who_tries_to_reach_the_internet_is_named_with_the_host(make: Make, isol
 
 
 def _has_namespaces() -> bool:
-    from soundstage.drivers import Command, Isolation
+    from soundstage.drivers import Command
     from soundstage.errors import EnvironmentProblem
     from soundstage.journal import Journal
 
     async def main() -> None:
-        program = Command([sys.executable, "-c", ""], Journal(), isolation=Isolation.NETNS)
+        program = Command([sys.executable, "-c", ""], Journal(), isolation="netns")
         await program.start()
         await program.stop()
 

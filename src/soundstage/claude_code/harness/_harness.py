@@ -25,7 +25,7 @@ from soundstage.claude_code.harness._paths import Places, root_folder
 from soundstage.claude_code.harness._stubs import ConfiguredServer, Stubs, declared_servers
 from soundstage.claude_code.projects import reset_projects
 from soundstage.clock import IdSource, SystemClock
-from soundstage.drivers import AnyIsolation, Isolation, as_isolation
+from soundstage.drivers import PROCESS, AnyIsolation, as_isolation
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.host import Composition
 from soundstage.journal import Journal, Noted
@@ -60,7 +60,7 @@ class Harness:
         number: int = 1,
         cli: Path | str | None = None,
         peers: set[Harness] | None = None,
-        isolation: AnyIsolation = Isolation.PROCESS,
+        isolation: AnyIsolation = PROCESS,
     ) -> None:
         self.isolation = as_isolation(isolation)
         self._projects = projects
@@ -140,7 +140,7 @@ class Harness:
 
     async def _volumes(self) -> list[str]:
         """The volumes of this server that the isolation level still has, after it was told to remove them."""
-        return [] if isinstance(self.isolation, Isolation) else await self.isolation.remove_volumes()
+        return await self.isolation.remove_volumes()
 
     # --- session
 

@@ -20,7 +20,7 @@ from soundstage.claude_code.plugin_check._servers import run_servers
 from soundstage.claude_code.plugin_check._session import run_in_cli
 from soundstage.claude_code.plugin_check._static import read_folder
 from soundstage.claude_code.plugin_check._text import report_text
-from soundstage.drivers import AnyIsolation, Isolation
+from soundstage.drivers import PROCESS, AnyIsolation
 from soundstage.errors import EnvironmentProblem, SoundstageError
 
 GOOD, FAILED, NOT_CHECKED = 0, 1, 2
@@ -43,7 +43,7 @@ class PluginTestOptions(NamedTuple):
     folder: Path
     junit: Path | None = None
     html: Path | None = None
-    isolation: AnyIsolation = Isolation.PROCESS
+    isolation: AnyIsolation = PROCESS
     strict: bool = False
     within: float = WITHIN
     cli: Path | None = None
@@ -103,7 +103,7 @@ def _write(path: Path, text: str, say: Callable[[str], None]) -> None:
 async def inspect_plugin(
     folder: Path | str,
     *,
-    isolation: AnyIsolation = Isolation.PROCESS,
+    isolation: AnyIsolation = PROCESS,
     within: float = WITHIN,
     cli: Path | str | None = None,
 ) -> PluginReport:

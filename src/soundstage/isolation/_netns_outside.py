@@ -8,7 +8,7 @@ import os
 from collections import OrderedDict
 from typing import Final
 
-from soundstage.drivers._netns_packets import Attempt, attempt_of, read_packet, refusal
+from soundstage.isolation._netns_packets import Attempt, attempt_of, read_packet, refusal
 from soundstage.journal import EgressTried, Journal
 
 FLOWS: Final = 1024  # attempts that are remembered, so that what belongs to one is told once

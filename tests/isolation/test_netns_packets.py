@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soundstage.drivers._netns_packets import (
+from soundstage.isolation._netns_packets import (
     TCP,
     UDP,
     Attempt,

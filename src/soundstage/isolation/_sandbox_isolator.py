@@ -8,9 +8,9 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
-from soundstage.drivers._netns import Namespace, replaced_files
-from soundstage.drivers._sandbox_view import View, hidden_folders, view_of
 from soundstage.errors import ScriptError
+from soundstage.isolation._netns import Namespace, replaced_files
+from soundstage.isolation._sandbox_view import View, hidden_folders, view_of
 from soundstage.journal import Journal
 from soundstage.lifecycle import Launch
 

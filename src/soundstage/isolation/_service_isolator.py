@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from soundstage.drivers._service import LISTEN
 from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
+from soundstage.isolation._service import LISTEN
 from soundstage.journal import Journal
 from soundstage.lifecycle import MACHINE_ONLY, Launch
 from soundstage.net import Listener, listeners_of

@@ -26,8 +26,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from soundstage.drivers._netns_outside import Outside
 from soundstage.errors import EnvironmentProblem, HarnessError
+from soundstage.isolation._netns_outside import Outside
 from soundstage.journal import Journal
 from soundstage.lifecycle import Launch
 from soundstage.net import Listener, listeners_of

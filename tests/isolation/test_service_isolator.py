@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from soundstage.drivers import Command, InService, Terminal, as_isolation, isolation_problem
-from soundstage.drivers._service_isolator import SERVICE, _ask
+from soundstage.drivers import Command, Terminal, as_isolation, isolation_problem
 from soundstage.errors import EnvironmentProblem, ScriptError
+from soundstage.isolation import InService
+from soundstage.isolation._service_isolator import SERVICE, _ask
 from soundstage.journal import Journal
 from soundstage.net import Exchange, HttpRequest, HttpServer
 

@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from soundstage.drivers import Command, Terminal, _netns
-from soundstage.drivers._isolation import Isolation, Sandbox
-from soundstage.drivers._netns_setup import KINDS
+from soundstage.drivers import Command, Terminal
+from soundstage.drivers._isolation import Sandbox
 from soundstage.errors import EnvironmentProblem
+from soundstage.isolation import _netns
+from soundstage.isolation._netns_setup import KINDS
 from soundstage.journal import EgressTried, Journal, ProcessExited
 from soundstage.lifecycle import LoopThread, Process
 from soundstage.net import LOOPBACK, EgressProxy, Exchange, HttpRequest, HttpServer, listeners_of
@@ -108,7 +109,7 @@ def test_a_server_in_another_thread_and_the_proxy_are_reached_too(netns):
 
 def test_a_server_that_starts_later_is_reached_by_programs_that_start_after_it(netns):
     async def body(journal: Journal, first: HttpServer) -> list[list[str]]:
-        sandbox = Sandbox(journal, isolation=Isolation.NETNS)
+        sandbox = Sandbox(journal, isolation="netns")
         await sandbox.open()
         second = HttpServer(hello, journal)
         await second.start()

@@ -19,10 +19,11 @@ from typing import Any
 
 import pytest
 
-from soundstage.drivers import Command, InSandbox, Isolation, Terminal, isolation_problem
+from soundstage.drivers import Command, Terminal, isolation_problem
 from soundstage.drivers._isolation import Sandbox
-from soundstage.drivers._sandbox_view import View, hidden_folders, view_of
 from soundstage.errors import EnvironmentProblem, ScriptError
+from soundstage.isolation import InSandbox
+from soundstage.isolation._sandbox_view import View, hidden_folders, view_of
 from soundstage.journal import EgressTried, Journal
 from soundstage.lifecycle import Launch
 from support.footprint import open_files
@@ -165,7 +166,7 @@ print(os.waitpid(child, 0)[1])
 def test_no_other_process_can_be_signalled_at_any_level_where_the_kernel_can(sandbox):
     if tuple(map(int, os.uname().release.split(".")[:2])) < (6, 12):
         pytest.skip("needs Linux 6.12")
-    for level in (Isolation.PROCESS, Isolation.NETNS, sandbox):
+    for level in ("process", "netns", sandbox):
         lines, _ = lines_of([sys.executable, "-c", SIGNALS, str(os.getpid())], level)
         assert lines[:2] == ["EPERM", "EPERM"], level
         assert lines[3] == "9", f"{level}: its own children are its own"
@@ -186,7 +187,7 @@ print(*[fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/
 def test_the_harness_can_not_be_looked_into_and_nothing_of_it_is_inherited_at_any_level(sandbox):
     if tuple(map(int, os.uname().release.split(".")[:2])) < (6, 12):
         pytest.skip("needs Linux 6.12 at level process")
-    for level in (Isolation.PROCESS, Isolation.NETNS, sandbox):
+    for level in ("process", "netns", sandbox):
         lines, _ = lines_of([sys.executable, "-c", LOOKS, str(os.getpid())], level)
         # who is root on the machine may read variables of all processes (CAP_PERFMON), unless a namespace is around it
         seen = lines[1:3] if level == "process" and os.geteuid() == 0 else lines[:3]
@@ -259,7 +260,7 @@ def test_where_it_cannot_be_had_the_reason_is_said(sandbox):
 
 def test_a_mount_that_the_kernel_refuses_is_a_problem_of_the_machine(sandbox, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "soundstage.drivers._sandbox_isolator.hidden_folders", lambda: [Path("/proc/self/fd")]
+        "soundstage.isolation._sandbox_isolator.hidden_folders", lambda: [Path("/proc/self/fd")]
     )
     with pytest.raises(EnvironmentProblem, match="sandbox: "):
         lines_of(["true"], sandbox, cwd=tmp_path)
