@@ -20,6 +20,7 @@ from soundstage.models import _answer_anthropic as messages
 from soundstage.models import _answer_chat as chat
 from soundstage.models import _answer_gemini as gemini
 from soundstage.models import _answer_responses as responses
+from soundstage.models.response_calls import is_call
 from support.answers import read, sse
 
 SIMPLE: dict[Any, Any] = {str: "x", int: 0, float: 0.5, bool: True, bytes: "eA==", type(None): None}
@@ -108,7 +109,9 @@ def test_every_item_of_the_responses_format_is_read_alike_streamed_and_whole(kin
     done = {"type": "response.output_item.done", "output_index": 0, "item": item}
     streamed = read("openai-responses", sse(done, {"type": "response.completed", "response": whole}))
     assert respond(streamed).parts[0] == part
-    if item["type"] not in ("message", "reasoning", "function_call", "custom_tool_call"):
+    if is_call(item):
+        assert part.id == item["call_id"]
+    elif item["type"] not in ("message", "reasoning", "function_call", "custom_tool_call"):
         assert part.data == item
 
 

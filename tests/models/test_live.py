@@ -284,10 +284,18 @@ def test_without_permission_there_is_no_live_model(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("provider", "name"), [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")]
+    ("provider", "name"),
+    [
+        ("openai", "OPENAI_API_KEY"),
+        ("openai-responses", "OPENAI_API_KEY"),
+        ("anthropic", "ANTHROPIC_API_KEY"),
+        ("gemini", "GOOGLE_API_KEY"),
+        ("gemini", "GEMINI_API_KEY"),
+    ],
 )
 def test_a_missing_key_is_named_and_one_in_the_environment_is_used(monkeypatch, request_of, provider, name):
-    monkeypatch.delenv(name, raising=False)
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
     with pytest.raises(EnvironmentProblem, match=name):
         LiveModel(provider, allow=True)
     monkeypatch.setenv(name, "key-of-the-environment")
@@ -295,8 +303,8 @@ def test_a_missing_key_is_named_and_one_in_the_environment_is_used(monkeypatch, 
 
 
 def test_a_format_that_is_not_known_is_refused():
-    with pytest.raises(ScriptError, match="openai or anthropic"):
-        LiveModel("gemini", api_key="k", allow=True)
+    with pytest.raises(ScriptError, match="openai or openai-responses or anthropic or gemini"):
+        LiveModel("mistral", api_key="k", allow=True)
 
 
 def test_a_request_of_another_wire_format_is_refused(request_of, ask):
@@ -374,3 +382,55 @@ def test_what_no_header_can_say_is_left_out(request_of):
     odd = {"agent": "prüfer", "conversation": "a\nb"}
     _, ((_, asked, _),) = chunks_from(request_of(**odd), answer(200, STREAM, OPENAI + DONE))
     assert not [name for name in asked if name.startswith("x-soundstage")]
+
+
+GEMINI = b"".join(
+    b"data: " + json.dumps(event).encode() + b"\r\n\r\n"
+    for event in (
+        {"modelVersion": "gemini-x", "candidates": [{"content": {"parts": [{"text": "Hello"}]}}]},
+        {
+            "modelVersion": "gemini-x",
+            "candidates": [
+                {
+                    "content": {"parts": [{"functionCall": {"name": "look", "args": {}}}] * 2},
+                    "finishReason": "STOP",
+                }
+            ],
+            "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2},
+        },
+    )
+)
+
+
+def test_gemini_is_asked_at_the_path_of_its_model_and_calls_without_ids_get_some(request_of):
+    async def main():
+        async with Server(answer(200, STREAM, GEMINI)) as server:
+            model = LiveModel("gemini", api_key="test-key", base_url=server.url, allow=True)
+            return await complete(model, request_of(model="models/gemini-2.5-pro")), server.asked
+
+    reply, ((line, asked, body),) = asyncio.run(main())
+    assert line == "POST /v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse HTTP/1.1"
+    assert asked["x-goog-api-key"] == "test-key"
+    assert body == {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}
+    assert reply.text == "Hello"
+    assert reply.usage == Usage(input_tokens=5, output_tokens=2)
+    first, second = (call.id for call in reply.tool_calls)
+    assert first, "the result of a call has to name it"
+    assert first != second
+
+
+def test_responses_are_asked_in_their_format(request_of):
+    last = {"type": "response.completed", "response": {"model": "gpt-x", "status": "completed", "output": []}}
+    stream = b"event: response.completed\ndata: " + json.dumps(last).encode() + b"\n\n"
+
+    async def main():
+        async with Server(answer(200, STREAM, stream)) as server:
+            model = LiveModel("openai-responses", api_key="test-key", base_url=f"{server.url}/v1", allow=True)
+            return await complete(model, request_of(settings={"max_tokens": 90})), server.asked
+
+    reply, ((line, asked, body),) = asyncio.run(main())
+    assert (reply.model, reply.finish) == ("gpt-x", "stop")
+    assert line == "POST /v1/responses HTTP/1.1"
+    assert asked["authorization"] == "bearer test-key"
+    assert body["input"] == [{"role": "user", "content": "hello"}]
+    assert (body["stream"], body["max_output_tokens"]) == (True, 90)

@@ -5,8 +5,9 @@ calls are read from their deltas. When an item is done, it is read again: what n
 response is done, the same holds for its items. So a whole answer is read as the last event of a stream that has said
 nothing before, and a server that streams whole items is understood.
 
-Items that the app does not execute or show (searches, images, programs that the provider has run) are opaque, and so
-are refusals, annotations and log probabilities.
+Calls of tools that the provider defines and the app executes (`shell`, `apply_patch`) are tool calls like others. Items
+that the app does not execute or show (searches, images, programs that the provider has run) are opaque, and so are
+refusals, annotations and log probabilities.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from soundstage.messages import (
     Usage,
 )
 from soundstage.models._answer_format import AnswerDecoder, merged, provider_error
+from soundstage.models.response_calls import ITEM_HEAD, beside_call, is_call, joined, read_call
 
 FINISH: Final[dict[str, FinishReason]] = {
     "completed": "stop",
@@ -132,7 +134,7 @@ class ResponseDecoder(AnswerDecoder):
         return ToolCallChunk(
             index=self._block(number, "call"),
             id=item.get("call_id") or item.get("id") or "",
-            name=joined_name(space, name),
+            name=joined(space, name),
         )
 
     def _input(self, given: dict[str, Any]) -> Iterator[ModelChunk]:
@@ -153,6 +155,7 @@ class ResponseDecoder(AnswerDecoder):
         kind = item.get("type")
         if kind == "message":
             yield from self._message(number, item["content"])
+            yield from self._fields(item, ITEM_HEAD | {"role", "content"})
         elif kind == "reasoning":
             yield from self._reasoning(number, item)
         elif kind in CALLS:
@@ -161,8 +164,18 @@ class ResponseDecoder(AnswerDecoder):
             arguments = item.get(CALLS[kind])
             if arguments and (number, "input") not in self._latest:
                 yield ToolCallChunk(index=self._block(number, "call"), arguments=arguments)
+            yield from self._fields(item, ITEM_HEAD | {"name", "namespace", CALLS[kind]})
+        elif is_call(item):
+            yield from self._built_in(item)
         else:
             yield self._part(item)
+
+    def _built_in(self, item: dict[str, Any]) -> Iterator[ModelChunk]:
+        """The call of a tool that the provider defines and the app executes; it comes whole."""
+        self._called = True
+        call = read_call(item)
+        yield ToolCallChunk(index=self._new(), id=call.id, name=call.name, arguments=call.arguments_json)
+        yield from self._fields(beside_call(item), ())
 
     def _message(self, number: int, parts: list[dict[str, Any]]) -> Iterator[ModelChunk]:
         for place, part in enumerate(parts):
@@ -200,11 +213,6 @@ class ResponseDecoder(AnswerDecoder):
             return None
         finish: FinishReason = "tool_calls" if self._finish == "stop" and self._called else self._finish
         return FinishChunk(finish=finish, usage=self._usage, model=self.model)
-
-
-def joined_name(namespace: str, name: str) -> str:
-    """The one name of a tool in a namespace."""
-    return f"{namespace.removesuffix('__')}__{name}" if namespace else name
 
 
 def _usage(given: dict[str, Any]) -> Usage:

@@ -20,7 +20,8 @@ import contextlib
 import os
 from collections.abc import AsyncIterator
 from typing import Any, Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
+from uuid import uuid4
 
 import msgspec
 
@@ -33,15 +34,23 @@ from soundstage.errors import (
     SoundstageError,
 )
 from soundstage.guard import permitted, real_proxy, real_variable
-from soundstage.messages import Caller, ModelChunk, ModelRequest
+from soundstage.messages import Caller, ModelChunk, ModelRequest, ToolCallChunk
 from soundstage.models._answers import AnswerReader
 from soundstage.models._identify import AGENT_HEADER
 from soundstage.models._live_anthropic import ANTHROPIC
 from soundstage.models._live_format import LiveFormat
+from soundstage.models._live_gemini import GEMINI
 from soundstage.models._live_openai import OPENAI
+from soundstage.models._live_responses import RESPONSES
 
 PERMISSION: Final = "SOUNDSTAGE_ALLOW_LIVE"
-FORMATS: Final[dict[str, LiveFormat]] = {"openai": OPENAI, "anthropic": ANTHROPIC}
+FORMATS: Final[dict[str, LiveFormat]] = {
+    "openai": OPENAI,
+    "openai-responses": RESPONSES,
+    "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
+}
+MODEL: Final = "{model}"  # in the path of a format
 CONNECT_WITHIN: Final = 15.0
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _CALLER: Final = {
@@ -56,10 +65,11 @@ class LiveModel:
     """A provider's model, asked for real.
 
     Args:
-        format: `openai` (chat completions) or `anthropic` (messages).
-        api_key: the key; `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` of the environment unless given.
+        format: `openai` (chat completions), `openai-responses`, `anthropic` (messages) or `gemini`.
+        api_key: the key; unless given `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, or `GOOGLE_API_KEY` and then
+            `GEMINI_API_KEY` of the environment.
         base_url: where the provider is, for proxies and compatible servers: `http://127.0.0.1:8600/v1` for
-            `openai`, `http://127.0.0.1:8600` for `anthropic`.
+            `openai` and `openai-responses`, `http://127.0.0.1:8600` for `anthropic` and `gemini`.
         model: the model to ask; the one that the app asks for unless given.
         allow: permits live calls in the place of `SOUNDSTAGE_ALLOW_LIVE=1`.
         silence: seconds without a sign of life after which an answer counts as broken off.
@@ -75,7 +85,7 @@ class LiveModel:
 
     def __init__(
         self,
-        format: Literal["openai", "anthropic"],  # noqa: A002
+        format: Literal["openai", "openai-responses", "anthropic", "gemini"],  # noqa: A002
         *,
         api_key: str = "",
         base_url: str = "",
@@ -107,14 +117,16 @@ class LiveModel:
         """
         import httpx
 
-        body = msgspec.json.encode(self._format.encode(request, self._named(request)))
+        named = self._named(request)
+        body = msgspec.json.encode(self._format.encode(request, named))
+        url = self.url.replace(MODEL, quote(named.removeprefix("models/"), safe=""))
         _check_time()
         try:
             async with (
                 self._client() as client,
                 self._asked(
                     client,
-                    client.build_request("POST", self.url, content=body, headers=self._headers(request)),
+                    client.build_request("POST", url, content=body, headers=self._headers(request)),
                 ) as response,
             ):
                 await self._check(response)
@@ -190,13 +202,20 @@ class LiveModel:
         reader = self._reader(response)
         async for piece in response.aiter_bytes():
             for chunk in reader.feed(piece):
-                yield chunk
+                yield _numbered(chunk)
             if reader.done:
                 break
         *rest, finish = reader.end()
         for chunk in rest:
             yield chunk
         yield msgspec.structs.replace(finish, served_by=f"live: {urlsplit(self.url).netloc}")
+
+
+def _numbered(chunk: ModelChunk) -> ModelChunk:
+    """A call without an id gets one, so that its result can name it: Gemini often gives none."""
+    if isinstance(chunk, ToolCallChunk) and chunk.name and not chunk.id:
+        return msgspec.structs.replace(chunk, id=f"call_{uuid4().hex}")
+    return chunk
 
 
 def _caller_headers(caller: Caller) -> dict[str, str]:
@@ -226,13 +245,14 @@ def _check_time() -> None:
 
 
 def _key_of(format: LiveFormat) -> str:  # noqa: A002
-    key = real_variable(format.key_variable) or ""
+    key = next(filter(None, map(real_variable, format.key_variables)), "")
     if not key:
+        wanted = " or ".join(format.key_variables)
         raise EnvironmentProblem(
             f"there is no API key for {format.name}",
-            expected=f"{format.key_variable} in the environment, or LiveModel(..., api_key=...)",
+            expected=f"{wanted} in the environment, or LiveModel(..., api_key=...)",
             seen="neither",
-            hint=f"export {format.key_variable}=...",
+            hint=f"export {format.key_variables[0]}=...",
         )
     return key
 

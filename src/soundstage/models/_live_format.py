@@ -18,8 +18,8 @@ class LiveFormat(NamedTuple):
     Args:
         name: the format, as requests on the wire carry it.
         base_url: where the provider is.
-        path: what comes behind that.
-        key_variable: the environment variable that holds the key.
+        path: what comes behind that; `{model}` in it is the model to ask.
+        key_variables: the environment variables that may hold the key; the first that does counts.
         headers: makes the headers from the key.
         forwarded: headers of the app that the provider should see.
         encode: makes the body.
@@ -28,7 +28,7 @@ class LiveFormat(NamedTuple):
     name: str
     base_url: str
     path: str
-    key_variable: str
+    key_variables: tuple[str, ...]
     headers: Callable[[str], dict[str, str]]
     forwarded: frozenset[str]
     encode: Callable[[ModelRequest, str], dict[str, Any]]

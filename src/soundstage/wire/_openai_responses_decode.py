@@ -34,8 +34,8 @@ from soundstage.messages import (
     system,
     user,
 )
+from soundstage.models import response_calls as _calls
 from soundstage.wire import _fields, _openai
-from soundstage.wire import _openai_responses_calls as _calls
 from soundstage.wire._codec import parse
 
 NAME: Final = "openai-responses"

@@ -28,9 +28,9 @@ from soundstage.messages import (
     Usage,
     decode_arguments,
 )
+from soundstage.models.response_calls import CALLS, CallForm, built_in_item, calls_of, joined
 from soundstage.wire import _openai
 from soundstage.wire._codec import AnswerStamp
-from soundstage.wire._openai_responses_calls import CALLS, CallForm, built_in_item, calls_of, joined
 from soundstage.wire._parts import SEAL
 from soundstage.wire._sse import encode_json
 

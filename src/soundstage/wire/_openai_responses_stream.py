@@ -27,9 +27,9 @@ from soundstage.messages import (
     ThinkingChunk,
     ToolCallChunk,
 )
+from soundstage.models.response_calls import calls_of
 from soundstage.wire import _openai
 from soundstage.wire._codec import AnswerStamp
-from soundstage.wire._openai_responses_calls import calls_of
 from soundstage.wire._openai_responses_encode import (
     STATUS,
     OutputItem,

@@ -13,9 +13,11 @@ from soundstage.messages import call
 from soundstage.models import ErrorSpec, LiveModel, Script
 from support.wires import run, serving
 
+KINDS = ["openai", "openai-responses", "anthropic", "gemini"]
+
 
 def model_of(kind, url):
-    base = f"{url}/v1" if kind == "openai" else url
+    base = f"{url}/v1" if kind.startswith("openai") else url
     return LiveModel(kind, api_key="not-a-real-key", base_url=base, allow=True)
 
 
@@ -43,7 +45,7 @@ def work(script, kind, root):
     return run(main())
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_tools_run_and_results_go_back_over_the_wire(tmp_path, kind):
     (tmp_path / "a").write_text("text of a")
     script = Script(strict=True)
@@ -64,7 +66,7 @@ def test_tools_run_and_results_go_back_over_the_wire(tmp_path, kind):
     assert journal.events(ModelRequested)[0].request.settings == {"max_tokens": 500}
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_error_of_the_provider_is_a_failure_as_data(tmp_path, kind):
     script = Script()
     script.on(user="copy").reply(error=ErrorSpec(status=429, message="slow down"))
@@ -74,7 +76,7 @@ def test_an_error_of_the_provider_is_a_failure_as_data(tmp_path, kind):
     assert "slow down" in outcome.error
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_conversations_side_by_side_do_not_share_counters_over_the_wire(kind):
     script = Script(strict=True)
     script.on(agent="clerk", iteration=1).reply("first")

@@ -15,8 +15,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from soundstage.messages import ToolCall, ToolDefinition, ToolResult
-from soundstage.wire._sse import encode_json
+
+__all__ = [
+    "CALLS",
+    "ITEM_HEAD",
+    "BuiltInCallForm",
+    "CallForm",
+    "beside_call",
+    "built_in_item",
+    "built_in_output",
+    "calls_of",
+    "is_call",
+    "joined",
+    "read_call",
+    "read_output",
+]
 
 JOIN: Final = "__"
 
@@ -44,7 +60,7 @@ CALLS: Final[dict[str, BuiltInCallForm]] = {  # by the type of the tool
     ),
     "tool_search": BuiltInCallForm("tool_search_call", "tsc", "arguments", {}, {"execution": "client"}),
 }
-_HEAD: Final = frozenset({"id", "type", "call_id", "status", "created_by", "caller"})
+ITEM_HEAD: Final = frozenset({"id", "type", "call_id", "status", "created_by", "caller"})
 
 
 class CallForm(NamedTuple):
@@ -97,6 +113,25 @@ def built_in_item(
     return {**head, shape.holds: held} if shape.holds else {**head, **held}
 
 
+def is_call(given: Mapping[str, Any]) -> bool:
+    """Whether an item is a call of a built-in tool that the app executes, and not the provider itself."""
+    if given.get("type") == "tool_search_call":
+        return given.get("execution") == "client" and given.get("call_id") is not None
+    place = given.get("environment") or {}
+    return any(form.kind == given.get("type") for form in CALLS.values()) and place.get("type") in (
+        None,
+        "local",
+    )
+
+
+def beside_call(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the item of a call that stand beside the arguments, such as safety checks that are pending."""
+    form = next(form for form in CALLS.values() if form.kind == given["type"])
+    taken = form.holds or ("action" if isinstance(given.get("action"), dict) else "")
+    names = [name for name in given if name not in ITEM_HEAD and name != taken] if taken else form.outer
+    return {name: given[name] for name in names if given.get(name) != form.outer.get(name)}
+
+
 def read_call(given: Mapping[str, Any]) -> ToolCall:
     """The call in an item of a built-in tool. What the item says without being asked is left out."""
     tool, shape = next((tool, shape) for tool, shape in CALLS.items() if shape.kind == given["type"])
@@ -107,12 +142,12 @@ def read_call(given: Mapping[str, Any]) -> ToolCall:
             ("computer_use_preview", given["action"]) if preview else ("computer", _rest(given, shape))
         )
     arguments = held if isinstance(held, dict) else {}
-    kept = {name: value for name, value in arguments.items() if shape.inner.get(name, _HEAD) != value}
+    kept = {name: value for name, value in arguments.items() if shape.inner.get(name, ITEM_HEAD) != value}
     return ToolCall(id=str(given.get("call_id") or given.get("id") or ""), name=tool, arguments=kept)
 
 
 def _rest(given: Mapping[str, Any], shape: BuiltInCallForm) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name not in _HEAD and name not in shape.outer}
+    return {name: value for name, value in given.items() if name not in ITEM_HEAD and name not in shape.outer}
 
 
 def read_output(given: Mapping[str, Any]) -> ToolResult:
@@ -129,11 +164,34 @@ def read_output(given: Mapping[str, Any]) -> ToolResult:
         return ToolResult(call_id=call_id, text=output, is_error=failed)
     rest = output if output is not None else given.get("tools")
     text = (
-        encode_json(rest).decode()
+        msgspec.json.encode(rest).decode()
         if given.get("type") == "tool_search_output"
         else str(given.get("status") or "")
     )
     return ToolResult(call_id=call_id, text=text, is_error=failed, extra=() if rest is None else (rest,))
+
+
+def built_in_output(tool: str, result: ToolResult) -> dict[str, Any]:
+    """The item that answers a call of a built-in tool; what `read_output` reads.
+
+    Args:
+        tool: its type.
+        result: of the call; content that is not text as the item had it.
+    """
+    kind = f"{tool}_output" if tool == "tool_search" else f"{CALLS[tool].kind}_output"
+    head = {"type": kind, "call_id": result.call_id}
+    given = result.extra[0] if result.extra else None
+    if tool == "shell":
+        outcome = {"type": "exit", "exit_code": int(result.is_error)}
+        alone = {"stdout": result.text, "stderr": "", "outcome": outcome}
+        return {**head, "output": list(result.extra) or [alone]}
+    if tool == "tool_search":
+        return {**head, "execution": "client", "status": "completed", "tools": given or []}
+    if tool in ("computer", "computer_use_preview"):
+        return {**head, "output": given}
+    status = "failed" if result.is_error else "completed"
+    named = {"id": result.call_id} if tool == "local_shell" else {}
+    return {**head, **named, "status": status, "output": result.text}
 
 
 def _has_failed(outcome: Any) -> bool:
