@@ -121,7 +121,13 @@ _OURS: Final = (
         fixtures=("soundstage.otel._fixtures",),
         real_time=("otlp",),
     ),
-    Wing(name="tapes"),
+    Wing(
+        name="tapes",
+        commands={
+            "record": "soundstage.tapes._commands:record",
+            "replay": "soundstage.tapes._commands:replay",
+        },
+    ),
 )
 
 

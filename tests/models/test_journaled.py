@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from soundstage.clock import VirtualClock, run
-from soundstage.errors import ConnectionCut, MatchError, NoMatchError, ProviderError, TapeError
+from soundstage.errors import ConnectionCut, MatchError, NoMatchError, ProviderError, ReplayMismatchError
 from soundstage.journal import (
     Journal,
     MessageReceived,
@@ -116,9 +116,9 @@ def test_faults_of_the_script_are_the_scripts(ask):
             ask(model)
         assert journal.events(ModelFailed)[0].reason == reason
     journal = Journal()
-    with pytest.raises(TapeError):
+    with pytest.raises(ReplayMismatchError):
         ask(JournaledModel(ReplayModel(Tape()), journal))
-    assert journal.events(ModelFailed)[0].reason == "script"
+    assert journal.events(ModelFailed)[0].reason == "replay_mismatch"
 
 
 def test_an_app_that_leaves_is_journaled_and_the_inner_reply_is_closed(request_of):

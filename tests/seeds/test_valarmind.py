@@ -526,4 +526,4 @@ def test_strict_replay_throws_on_another_request_and_relaxed_replay_lists_it(fix
         ask(ReplayModel(Tape.load(fixture)), user("something else"))
     relaxed = ReplayModel(Tape.load(fixture), relaxed=True)
     assert ask(relaxed, user("something else")).tool_calls[0].name == "glob"
-    assert len(relaxed.mismatches) == 1
+    assert len(relaxed.verdicts) == 1

@@ -26,9 +26,12 @@ from soundstage.messages import (
     ToolCall,
     ToolCallChunk,
     Usage,
+    assistant,
     respond,
+    user,
 )
 from soundstage.tapes import RecordedExchange, RecordedFailure, Tape, TimedChunk
+from soundstage.tapes._answers import pieces_of
 
 WHEN = "2026-01-01T00:00:00+00:00"
 
@@ -69,14 +72,15 @@ def test_what_is_written_is_read_back_line_by_line(tmp_path, request_of):
     )
     for one in (first, second):
         tape.append(one)
-    assert len(path.read_bytes().splitlines()) == 2
+    assert len(path.read_bytes().splitlines()) == 3
     assert Tape.load(path).exchanges == (first, second) == tape.exchanges
 
 
 def test_a_line_is_readable_and_holds_request_response_and_latency(tmp_path, request_of):
     path = tmp_path / "t.jsonl"
     Tape.create(path).append(exchange(request_of("hi"), TextChunk(index=0, text="hello"), FinishChunk()))
-    line = json.loads(path.read_text())
+    head, line = map(json.loads, path.read_text().splitlines())
+    assert head == {"line": "tape"}
     assert line["timestamp"] == WHEN
     assert line["latency_ms"] == 20.0
     assert line["request"]["messages"][0]["parts"] == [{"kind": "text", "text": "hi"}]
@@ -85,21 +89,21 @@ def test_a_line_is_readable_and_holds_request_response_and_latency(tmp_path, req
 
 def test_the_pieces_are_played_as_they_came(request_of):
     one = exchange(request_of(), *CHUNKS)
-    assert [timed.chunk for timed in one.pieces()] == list(CHUNKS)
-    assert [timed.at_ms for timed in one.pieces()] == [10.0 * place for place in range(1, 11)]
+    assert [timed.chunk for timed in pieces_of(one)] == list(CHUNKS)
+    assert [timed.at_ms for timed in pieces_of(one)] == [10.0 * place for place in range(1, 11)]
 
 
 def test_an_edited_response_is_what_is_played(request_of):
     one = exchange(request_of(), *CHUNKS)
     edited = msgspec.structs.replace(one.response, parts=(Text(text="better"), *one.response.parts[2:]))
-    pieces = msgspec.structs.replace(one, response=edited).pieces()
+    pieces = pieces_of(msgspec.structs.replace(one, response=edited))
     assert [timed.chunk for timed in pieces[1:3]] == [
         TextChunk(index=0, text="better"),
         ToolCallChunk(index=1, id="c1", name="look", arguments='{"a":1}'),
     ]
     assert respond([timed.chunk for timed in pieces]).parts == edited.parts
     usage = msgspec.structs.replace(one.response, usage=Usage(input_tokens=99))
-    *same, finish = msgspec.structs.replace(one, response=usage).pieces()
+    *same, finish = pieces_of(msgspec.structs.replace(one, response=usage))
     assert [timed.chunk for timed in same] == list(CHUNKS[:-1])
     assert finish.chunk.usage == Usage(input_tokens=99)
 
@@ -121,8 +125,8 @@ def test_a_response_without_pieces_can_be_played(parts):
     one = RecordedExchange(
         timestamp=WHEN, request=ModelRequest(model="m", messages=()), response=response, latency_ms=7
     )
-    assert respond([timed.chunk for timed in one.pieces()]) == response
-    assert {timed.at_ms for timed in one.pieces()} == {7}
+    assert respond([timed.chunk for timed in pieces_of(one)]) == response
+    assert {timed.at_ms for timed in pieces_of(one)} == {7}
 
 
 def test_lines_stand_in_the_order_of_the_replies_and_are_played_in_that_of_the_requests(tmp_path, request_of):
@@ -130,23 +134,23 @@ def test_lines_stand_in_the_order_of_the_replies_and_are_played_in_that_of_the_r
     tape = Tape.create(path)
     for number in (2, 1, 3):
         tape.append(exchange(request_of(str(number)), FinishChunk(), number=number))
-    assert [json.loads(line)["number"] for line in path.read_text().splitlines()] == [2, 1, 3]
+    assert [json.loads(line)["number"] for line in path.read_text().splitlines()[1:]] == [2, 1, 3]
     assert [one.number for one in Tape.load(path).exchanges] == [1, 2, 3]
     assert [one.number for one in tape.exchanges] == [1, 2, 3]
 
 
 def test_a_tape_written_by_hand_needs_only_request_and_response(tmp_path):
     path = tmp_path / "t.jsonl"
-    request = '{"timestamp": "x", "request": {"model": "m", "messages": []}'
+    request = '{"line": "exchange", "request": {"model": "m", "messages": []}'
     lines = [f'{request}, "response": {{"parts": [{{"kind": "text", "text": "{text}"}}]}}}}' for text in "ab"]
     path.write_text("\n\n".join(lines))
-    assert [one.response.text for one in Tape.load(path).exchanges] == ["a", "b"]
+    assert [(one.number, one.response.text) for one in Tape.load(path).exchanges] == [(1, "a"), (2, "b")]
 
 
 def test_a_missing_tape_says_how_to_record_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        TapeError, match=r"(?s)the tape t.jsonl cannot be read.*No such file.*RecordingModel\("
+        TapeError, match=r"(?s)the tape t.jsonl cannot be read.*No such file.*soundstage record --tape"
     ):
         Tape.load("t.jsonl")
 
@@ -154,15 +158,15 @@ def test_a_missing_tape_says_how_to_record_one(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("not json", "line 2 of t.jsonl is not a recorded exchange"),
-        ('{"timestamp": "x"}', "missing required field `request`"),
-        ('{"timestamp": "x", "request": {"model": "m", "messages": []}, "respnse": {}}', "respnse"),
-        ('{"timestamp": "x", "request": {"model": "m", "messages": [', "line 2 of t.jsonl"),
-        ("\xff", "line 2 of t.jsonl"),
-        (
-            '{"timestamp": "x", "request": {"model": "m", "messages": []}, "v": 2}',
-            "recorded by a newer version",
-        ),
+        ("not json", "line 3 of t.jsonl is not a line of a tape"),
+        ('{"line": "exchange", "number": "x"}', "`int`"),
+        ('{"line": "exchange", "number": 1, "respnse": {}}', "respnse"),
+        ('{"line": "exchange", "number": 1, "request": {"model": "m", "messages": [', "line 3 of t.jsonl"),
+        ("\xff", "line 3 of t.jsonl"),
+        ('{"line": "exchange", "number": 9, "request": {"like": 7, "same": 1}}', "goes on from exchange 7"),
+        ('{"line": "exchange", "number": 9, "request": {"like": 1, "same": 5}}', r"1 message\(s\)"),
+        ('{"line": "tape", "v": 3}', "recorded by a newer version"),
+        ('{"timestamp": "x", "request": {"model": "m", "messages": []}}', "tape older than its format"),
     ],
 )
 def test_a_broken_line_is_an_error_with_its_number(tmp_path, monkeypatch, request_of, line, expected):
@@ -172,7 +176,7 @@ def test_a_broken_line_is_an_error_with_its_number(tmp_path, monkeypatch, reques
         file.write(line.encode("latin-1") + b"\n")
     with pytest.raises(TapeError, match=expected) as caught:
         Tape.load("t.jsonl")
-    assert "line 2" in str(caught.value)
+    assert "line 3" in str(caught.value)
 
 
 def test_a_broken_line_is_shown_by_its_beginning_however_long_it_is(tmp_path):
@@ -236,7 +240,7 @@ def test_a_secret_reaches_neither_file_nor_memory_however_it_was_cut(tmp_path, r
     assert "hunter2" not in path.read_text()
     assert "[redacted]" in path.read_text()
     assert Tape.load(path).exchanges == tape.exchanges
-    played = respond([timed.chunk for timed in tape.exchanges[0].pieces()])
+    played = respond([timed.chunk for timed in pieces_of(tape.exchanges[0])])
     assert "[redacted]" in msgspec.json.encode(played).decode()
 
 
@@ -273,3 +277,34 @@ def test_a_tape_made_as_documented_keeps_out_the_secrets_of_the_environment(
     tape.append(exchange(request_of("it is correct-horse-9"), TextChunk(index=0, text="a"), FinishChunk()))
     assert "correct-horse" not in path.read_text()
     assert "it is [redacted]" in path.read_text()
+
+
+def test_a_conversation_stands_once_on_a_tape_however_long_it_gets(tmp_path, request_of):
+    path = tmp_path / "t.jsonl"
+    tape = Tape.create(path)
+    said = []
+    for number in range(1, 101):
+        said += [user(f"question {number} " + "x" * 100)]
+        tape.append(exchange(request_of(None, *said, prompt="p" * 1000, tools=("t",)), number=number))
+        said += [assistant(f"answer {number}")]
+    assert path.stat().st_size < 100 * 600
+    assert path.read_text().count("p" * 1000) == 1
+    assert Tape.load(path).exchanges == tape.exchanges
+    assert [len(one.request.messages) for one in tape.exchanges][-1] == 200
+
+
+def test_a_saved_tape_is_the_same_tape(tmp_path, request_of):
+    tape = Tape.create(tmp_path / "t.jsonl")
+    for number, text in enumerate(("one", "two", "one"), start=1):
+        tape.append(exchange(request_of(text, prompt="p"), *CHUNKS, number=number))
+    loaded = Tape.load(tmp_path / "t.jsonl")
+    loaded.save(tmp_path / "copy.jsonl")
+    assert Tape.load(tmp_path / "copy.jsonl").exchanges == tape.exchanges
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.jsonl", "t.jsonl"]
+
+
+def test_what_is_appended_to_a_loaded_tape_goes_into_its_file(tmp_path, request_of):
+    Tape.create(tmp_path / "t.jsonl").append(exchange(request_of("one", prompt="p"), FinishChunk()))
+    Tape.load(tmp_path / "t.jsonl").append(exchange(request_of("two", prompt="p"), FinishChunk(), number=2))
+    found = Tape.load(tmp_path / "t.jsonl").exchanges
+    assert [one.request.last_user_text for one in found] == ["one", "two"]

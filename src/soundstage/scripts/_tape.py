@@ -6,7 +6,8 @@ A file is written a whole line at a time. Nothing gets into a tape without passi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from bisect import insort
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -21,15 +22,11 @@ VERSION: Final = 1
 
 
 class TapeRecord(Protocol):
-    """One record: which one of the recording it was, and the version of its form."""
+    """One record: which one of the recording it was."""
 
     @property
     def number(self) -> int:
         """Its place in the recording, from 1."""
-
-    @property
-    def v(self) -> int:
-        """The version of its line."""
 
 
 R = TypeVar("R", bound=TapeRecord)
@@ -72,8 +69,12 @@ class TapeFile(Generic[R]):
         self._new = False
 
     @classmethod
-    def load(cls, path: Path | str) -> Self:
-        """Read a tape file.
+    def load(cls, path: Path | str, *, redactor: Redactor | None = None) -> Self:
+        """Read a tape file. Records that are appended go into that file.
+
+        Args:
+            path: the file.
+            redactor: knows what is kept out of it; unless given, one that knows the secrets of the environment.
 
         Raises:
             TapeError: if it is missing, or a line of it is no record.
@@ -87,8 +88,11 @@ class TapeFile(Generic[R]):
                 seen=error.strerror or str(error),
                 hint=cls.form.how_to_record,
             ) from None
-        found = [cls._read(line, name, number) for number, line in enumerate(lines, start=1) if line.strip()]
-        return cls(found, name=name)
+        tape = cls(name=name, redactor=redactor)
+        found = [tape._read(line, number) for number, line in enumerate(lines, start=1) if line.strip()]
+        tape._records = sorted((record for record in found if record is not None), key=_number)
+        tape._path = Path(path)
+        return tape
 
     @classmethod
     def create(cls, path: Path | str, *, redactor: Redactor | None = None) -> Self:
@@ -119,16 +123,37 @@ class TapeFile(Generic[R]):
         Raises:
             EnvironmentProblem: if the file cannot be written.
         """
-        line = self.redactor.json(msgspec.json.encode(self._redacted(record)))
+        lines = [*self._lines_of(record)]
         if self._path is not None:
-            self._write(self._path, line + b"\n")
-        kept: R = msgspec.json.decode(line, type=self.form.record)
-        self._records.append(kept)
-        self._records.sort(key=_number)
+            self._write(self._path, b"\n".join(lines) + b"\n")
+        kept = self._taken(record, lines[-1])
+        insort(self._records, kept, key=_number)
         return kept
 
-    def _redacted(self, record: R) -> R:
-        """The record without the secrets that its JSON, as a whole, does not show."""
+    def _lines_of(self, record: R) -> Iterator[bytes]:
+        """The lines to write for a record, without secrets; the last one is its own."""
+        yield self.redactor.json(msgspec.json.encode(record))
+
+    def _taken(self, record: R, line: bytes) -> R:
+        """The record that is kept for a line that has been written."""
+        kept: R = msgspec.json.decode(line, type=self.form.record)
+        return kept
+
+    def _decoded(self, line: bytes) -> R | None:
+        """The record in a line of a file; nothing for a line that is no record.
+
+        Raises:
+            TapeError: if a newer version has written it.
+        """
+        record: R = msgspec.json.decode(line, type=self.form.record)
+        version = getattr(record, "v", VERSION)
+        if version > VERSION:
+            raise TapeError(
+                "it was recorded by a newer version",
+                expected=f"version {VERSION}",
+                seen=f"version {version}",
+                hint=f"update Soundstage, or {self.form.how_to_record}",
+            )
         return record
 
     def _write(self, path: Path, line: bytes) -> None:
@@ -155,25 +180,23 @@ class TapeFile(Generic[R]):
             hint="choose a folder that you may write to and that has space",
         )
 
-    @classmethod
-    def _read(cls, line: bytes, name: str, number: int) -> R:
+    def _read(self, line: bytes, number: int) -> R | None:
         try:
-            record: R = msgspec.json.decode(line, type=cls.form.record)
+            return self._decoded(line)
+        except TapeError as error:
+            raise TapeError(
+                f"line {number} of {self.name}: {error.summary}",
+                expected=error.expected,
+                seen=error.seen,
+                hint=error.hint,
+            ) from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise TapeError(
-                f"line {number} of {name} is not {cls.form.called}",
-                expected=cls.form.example,
+                f"line {number} of {self.name} is not {self.form.called}",
+                expected=self.form.example,
                 seen=f"{preview(line.decode('utf-8', 'replace'))} ({error})",
-                hint=f"correct or remove the line, or {cls.form.how_to_record}",
+                hint=f"correct or remove the line, or {self.form.how_to_record}",
             ) from None
-        if record.v > VERSION:
-            raise TapeError(
-                f"line {number} of {name} was recorded by a newer version",
-                expected=f"version {VERSION}",
-                seen=f"version {record.v}",
-                hint=f"update Soundstage, or {cls.form.how_to_record}",
-            )
-        return record
 
 
 def _number(record: TapeRecord) -> int:

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 from soundstage.clock import Clock, running_clock
 from soundstage.errors import ModelError
-from soundstage.journal import Redactor
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, respond
 from soundstage.models import Model, Wrapper, close
-from soundstage.tapes._tape import RecordedExchange, Tape, TimedChunk, failure_of, redacted
+from soundstage.tapes._exchange import RecordedExchange, TimedChunk, failure_of
+from soundstage.tapes._tape import Tape
 
 
 class RecordingModel(Wrapper):
@@ -22,7 +22,6 @@ class RecordingModel(Wrapper):
         inner: the model that answers.
         tape: gets the exchanges; `Tape.create(path)` writes them to a file.
         clock: whose times are recorded; the running loop's unless given.
-        redactor: what is kept out, besides what the tape's own redactor knows.
 
     Example:
         >>> from soundstage.clock import run
@@ -36,21 +35,20 @@ class RecordingModel(Wrapper):
         'hi'
     """
 
-    def __init__(
-        self, inner: Model, tape: Tape, *, clock: Clock | None = None, redactor: Redactor | None = None
-    ) -> None:
+    def __init__(self, inner: Model, tape: Tape, *, clock: Clock | None = None) -> None:
         super().__init__(inner)
         self.tape = tape
         self._clock = clock
-        self._redactor = redactor
         self._count = len(tape)
+        self._begun: float | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The inner model's reply."""
         self._count += 1
-        take = _OpenExchange(
-            self._count, request, self._clock if self._clock is not None else running_clock()
-        )
+        clock = self._clock if self._clock is not None else running_clock()
+        if self._begun is None:
+            self._begun = clock.now()
+        take = _OpenExchange(self._count, request, clock, self._begun)
         stream = self.inner.stream(request)
         try:
             async for chunk in stream:
@@ -63,19 +61,18 @@ class RecordingModel(Wrapper):
         self._keep(take.exchange(None))
 
     def _keep(self, exchange: RecordedExchange) -> None:
-        if self._redactor is not None:
-            exchange = redacted(exchange, self._redactor)
         self.tape.append(exchange)
 
 
 class _OpenExchange:
     """One exchange while it goes on."""
 
-    def __init__(self, number: int, request: ModelRequest, clock: Clock) -> None:
+    def __init__(self, number: int, request: ModelRequest, clock: Clock, first: float) -> None:
         self._number = number
         self._request = request
         self._clock = clock
         self._begun = clock.now()
+        self._started_ms = round((self._begun - first) * 1000, 3)
         self._wall = clock.wall().isoformat()
         self._chunks: list[TimedChunk] = []
 
@@ -95,6 +92,7 @@ class _OpenExchange:
         return RecordedExchange(
             number=self._number,
             timestamp=self._wall,
+            started_ms=self._started_ms,
             latency_ms=self._passed(),
             request=self._request,
             response=respond(chunks) if chunks else None,

@@ -1,183 +1,111 @@
-"""Tapes: exchanges with a model, one JSON line each, for people to read and for `ReplayModel` to play.
+"""Tapes: what a program and its models said to each other, one JSON line each, for people to read and for replay.
 
-A line has two layers. `request`, `response` and `latency_ms` are what people review and may edit. `chunks`
-are the pieces of the reply with their times, so that a replay is cut and paced like the original. The
-response is what counts: where it was edited, so that the pieces no longer make it up, it is played in one
-piece a block.
+The first line is the head. A line of an exchange has two layers. `request`, `response` and `latency_ms` are what people
+review in a pull request, and may edit. `frames` (from the wire) or `chunks` (in process) are the pieces of the answer
+with their times, so that a replay is cut and paced like the original. The response is what counts: where it was
+edited, so that the pieces no longer make it up, they are made anew.
 
-Nothing gets into a tape without passing the redactor. A secret that was streamed in two pieces is found too:
-when the pieces no longer make up the redacted response, they are replaced by it.
+A tape grows with what is new. A request says which earlier one it goes on from (`like`), how many of that one's
+messages it begins with (`same`), and what follows; tools, settings and caller that are left out are those of the
+earlier one. So the same system prompt stands once in a tape, and an edit of it counts for all.
+
+Nothing gets into a tape without passing the redactor. A secret that was streamed in two pieces is found too: when the
+pieces no longer make up the redacted response, they are replaced by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, Literal
+import contextlib
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 
-from soundstage.errors import ConnectionCut, ModelError, ProviderError, TapeError
+from soundstage.errors import TapeError
 from soundstage.journal import Redactor
-from soundstage.messages import (
-    FinishChunk,
-    ModelChunk,
-    ModelRequest,
-    ModelResponse,
-    Opaque,
-    OpaqueChunk,
-    Part,
-    StartChunk,
-    Text,
-    TextChunk,
-    Thinking,
-    ThinkingChunk,
-    ToolCall,
-    ToolCallChunk,
-    respond,
-)
+from soundstage.messages import Caller, Message, ModelRequest, ModelResponse, ToolDefinition
 from soundstage.scripts import TapeFile, TapeForm
+from soundstage.tapes._answers import frames_without_secrets, pieces_of
+from soundstage.tapes._exchange import (
+    HOW_TO_RECORD,
+    HttpCall,
+    RecordedExchange,
+    RecordedFailure,
+    TimedChunk,
+)
+from soundstage.tapes._frames import Frames, blank, digest
+from soundstage.tapes._surroundings import Mask, Surroundings
 
-HOW_TO_RECORD: Final = "record it: use RecordingModel(model, Tape.create(path)) as the model of a run"
-
-
-class TimedChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A piece of a reply, and when it came: milliseconds after the request."""
-
-    at_ms: float = 0.0
-    chunk: ModelChunk
-
-
-class RecordedFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The failure that ended an exchange.
-
-    Args:
-        type: `error`: an error answer; `cut`: the reply broke off; `client_gone`: the app left.
-        message: the provider's words.
-        status: HTTP status of an error.
-        kind: the provider's error type.
-        code: the provider's error code.
-        headers: response headers of an error.
-    """
-
-    type: Literal["error", "cut", "client_gone"]
-    message: str = ""
-    status: int = 0
-    kind: str = ""
-    code: str = ""
-    headers: dict[str, str] = {}
-
-    def exception(self) -> Exception:
-        """The failure as a model raises it."""
-        if self.type == "error":
-            return ProviderError(
-                self.message, status=self.status, kind=self.kind, headers=self.headers, code=self.code
-            )
-        if self.type == "cut":
-            return ConnectionCut(self.message)
-        return TapeError(
-            "the recording ends here, because the app had left",
-            expected="an app that leaves at the same place, or a complete recording",
-            hint=HOW_TO_RECORD,
-        )
+VERSION: Final = 2
+_LOOKED_BACK: Final = 16  # earlier requests that a new one may go on from
 
 
-class RecordedExchange(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+class TapeHead(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    tag="tape",
+    tag_field="line",
+    forbid_unknown_fields=True,
 ):
-    """One request and what came of it.
+    """The first line of a tape.
 
     Args:
-        timestamp: when the request was made (ISO 8601, UTC).
-        request: what the app asked.
-        response: the reply, as far as it came.
-        latency_ms: milliseconds from the request to the end of the reply.
-        failure: how it went wrong, if it did.
-        chunks: the pieces of the reply with their times.
-        number: which request of the recording it was, from 1; lines stand in the order of the replies.
-        v: version of the line.
+        v: version of the format.
+        recorded: when the recording began (ISO 8601, UTC).
+        places: folders and the day of the recording; a replay puts its own in their place before it compares.
+        masks: texts that differ from run to run, and what stands for them when requests are compared.
     """
 
+    v: int = VERSION
+    recorded: str = ""
+    places: Surroundings = Surroundings()
+    masks: tuple[Mask, ...] = ()
+
+
+class _RequestLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A request as the file has it; what is `None` is as in the request that this one is `like`."""
+
+    like: int = 0
+    same: int = 0
+    model: str | None = None
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolDefinition, ...] | None = None
+    stream: bool = False
+    purpose: str = "main"
+    format: str = ""
+    settings: dict[str, Any] | None = None
+    caller: Caller | None = None
+
+
+class _ExchangeLine(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    tag="exchange",
+    tag_field="line",
+    forbid_unknown_fields=True,
+):
     number: int = 0
-    timestamp: str
+    timestamp: str = ""
+    started_ms: float = 0.0
     latency_ms: float = 0.0
-    request: ModelRequest
+    http: HttpCall | None = None
+    request: _RequestLine | None = None
     response: ModelResponse | None = None
     failure: RecordedFailure | None = None
     chunks: tuple[TimedChunk, ...] = ()
-    v: int = 1
-
-    def pieces(self) -> list[TimedChunk]:
-        """The reply as it is played: as it came, or in one piece a block where the response was edited."""
-        response = self.response
-        if response is None:
-            return []
-        came = [timed for timed in self.chunks if not isinstance(timed.chunk, FinishChunk)]
-        if not came or respond([timed.chunk for timed in came]).parts != response.parts:
-            first = came[0].at_ms if came else self.latency_ms
-            came = [TimedChunk(at_ms=first, chunk=chunk) for chunk in chunks_of(response)]
-        if self.failure is None:
-            came.append(TimedChunk(at_ms=self.latency_ms, chunk=_finish_of(response)))
-        return came
+    frames: Frames | None = None
 
 
-def chunks_of(response: ModelResponse) -> Iterator[ModelChunk]:
-    """A reply in one piece a block, without its finish."""
-    if response.headers:
-        yield StartChunk(headers=response.headers, model=response.model)
-    for index, part in enumerate(response.parts):
-        yield from _chunks_of_part(index, part)
-
-
-def _chunks_of_part(index: int, part: Part) -> Iterator[ModelChunk]:
-    if isinstance(part, Text):
-        yield TextChunk(index=index, text=part.text)
-    elif isinstance(part, Thinking):
-        yield ThinkingChunk(index=index, text=part.text, signature=part.signature)
-    elif isinstance(part, ToolCall):
-        yield ToolCallChunk(index=index, id=part.id, name=part.name, arguments=part.arguments_json)
-    elif isinstance(part, Opaque):
-        yield OpaqueChunk(index=index, type=part.type, data=part.data)
-
-
-def _finish_of(response: ModelResponse) -> FinishChunk:
-    return FinishChunk(
-        finish=response.finish, usage=response.usage, model=response.model, served_by=response.served_by
-    )
-
-
-def failure_of(error: BaseException) -> RecordedFailure:
-    """The error that ended a recorded reply; an app that goes away is one too."""
-    if isinstance(error, ProviderError):
-        return RecordedFailure(
-            type="error",
-            message=error.message,
-            status=error.status,
-            kind=error.kind,
-            code=error.code,
-            headers=error.headers,
-        )
-    return RecordedFailure(type="cut" if isinstance(error, ModelError) else "client_gone", message=str(error))
-
-
-def redacted(exchange: RecordedExchange, redactor: Redactor) -> RecordedExchange:
-    """`exchange` without secrets, wherever they are in it."""
-    caller = exchange.request.caller
-    headers = redactor.headers(caller.headers)
-    request = msgspec.structs.replace(
-        exchange.request, caller=msgspec.structs.replace(caller, headers=headers)
-    )
-    exchange = msgspec.structs.replace(exchange, request=request)
-    clean = _clean(msgspec.to_builtins(exchange), redactor)
-    found = msgspec.convert(clean, RecordedExchange)
-    return msgspec.structs.replace(found, chunks=tuple(found.pieces())) if found.chunks else found
-
-
-def _clean(value: Any, redactor: Redactor) -> Any:
-    if isinstance(value, str):
-        return redactor.text(value)
-    if isinstance(value, dict):
-        return {redactor.text(key): _clean(part, redactor) for key, part in value.items()}
-    return [_clean(part, redactor) for part in value] if isinstance(value, list | tuple) else value
+_ALIKE: Final = ("model", "tools", "settings", "caller")
+_encode: Final = msgspec.json.Encoder().encode
+_decode_line: Final = msgspec.json.Decoder(TapeHead | _ExchangeLine).decode
+_decode_exchange: Final = msgspec.json.Decoder(_ExchangeLine).decode
 
 
 class Tape(TapeFile[RecordedExchange]):
@@ -187,6 +115,7 @@ class Tape(TapeFile[RecordedExchange]):
         records: what is on it.
         name: how messages call it.
         redactor: knows what is kept out of it; unless given, one that knows the secrets of the environment.
+        head: its first line.
 
     Example:
         >>> tape = Tape()
@@ -196,15 +125,215 @@ class Tape(TapeFile[RecordedExchange]):
 
     form = TapeForm(
         RecordedExchange,
-        "a recorded exchange",
-        '{"timestamp": .., "request": {..}, "response": {..}, "latency_ms": ..}',
+        "a line of a tape",
+        '{"line": "exchange", "number": 1, "request": {..}, "response": {..}, ..}',
         HOW_TO_RECORD,
     )
+
+    def __init__(
+        self,
+        records: Iterable[RecordedExchange] = (),
+        *,
+        name: str = "tape",
+        redactor: Redactor | None = None,
+        head: TapeHead | None = None,
+    ) -> None:
+        super().__init__(records, name=name, redactor=redactor)
+        self.head = head if head is not None else TapeHead()
+        self.blanked = 0  # secrets that were taken out of frames
+        self.problems: list[str] = []  # what could not be kept as it came
+        self._begun = False
+        self._count = 0  # lines that have been read
+        self._requests = {record.number: record.request for record in self._records if record.request}
 
     @property
     def exchanges(self) -> tuple[RecordedExchange, ...]:
         """The recorded exchanges, in the order of their requests."""
         return tuple(self._records)
 
-    def _redacted(self, record: RecordedExchange) -> RecordedExchange:
-        return redacted(record, self.redactor)
+    @property
+    def path(self) -> Path | None:
+        """The file, if there is one."""
+        return self._path
+
+    def save(self, path: Path | str) -> None:
+        """Write the whole tape into a file, in the place of what is there.
+
+        Raises:
+            EnvironmentProblem: if the file cannot be written.
+        """
+        lines = [self.redactor.json(_encode(self.head))]
+        earlier: dict[int, ModelRequest] = {}
+        for record in self._records:
+            lines.append(self.redactor.json(_encode(_line_of(record, earlier))))
+            if record.request is not None:
+                earlier[record.number] = record.request
+        where = Path(path)
+        try:
+            with tempfile.NamedTemporaryFile(dir=where.parent, prefix=where.name, delete=False) as new:
+                new.write(b"\n".join(lines) + b"\n")
+            with contextlib.suppress(OSError):
+                Path(new.name).chmod(where.stat().st_mode)
+            Path(new.name).replace(where)
+        except OSError as error:
+            raise self._unwritten(error.strerror or str(error)) from None
+
+    def _lines_of(self, record: RecordedExchange) -> Iterator[bytes]:
+        if not self._begun and not self._records:
+            yield self.redactor.json(_encode(self.head))
+        yield self.redactor.json(_encode(_line_of(self._clean(record), self._requests)))
+
+    def _taken(self, record: RecordedExchange, line: bytes) -> RecordedExchange:
+        self._begun = True
+        kept = self._whole(_decode_exchange(line))
+        if record.request is not None:  # as it was asked, so that the next one is known to go on from it
+            self._requests[record.number] = record.request
+        return kept
+
+    def _decoded(self, line: bytes) -> RecordedExchange | None:
+        found = self._line(line)
+        if isinstance(found, TapeHead):
+            self._check_version(found)
+            self.head = found
+            return None
+        self._count += 1
+        whole = self._whole(found)
+        if not whole.number:  # written by hand
+            whole = msgspec.structs.replace(whole, number=self._count)
+        if whole.request is not None:
+            self._requests[whole.number] = whole.request
+        return whole
+
+    def _line(self, line: bytes) -> TapeHead | _ExchangeLine:
+        try:
+            found: TapeHead | _ExchangeLine = _decode_line(line)
+        except msgspec.ValidationError:
+            if _is_of_version_1(line):
+                self._check_version(TapeHead(v=1))
+            raise
+        return found
+
+    def _check_version(self, head: TapeHead) -> None:
+        if head.v == VERSION:
+            return
+        older = head.v < VERSION
+        raise TapeError(
+            "tape older than its format" if older else "it was recorded by a newer version",
+            expected=f"version {VERSION}",
+            seen=f"version {head.v}",
+            hint=HOW_TO_RECORD if older else f"update Soundstage, or {HOW_TO_RECORD}",
+        )
+
+    def _whole(self, line: _ExchangeLine) -> RecordedExchange:
+        """An exchange with its whole request."""
+        fields = {name: getattr(line, name) for name in line.__struct_fields__ if name != "request"}
+        return RecordedExchange(request=self._request(line), **fields)
+
+    def _request(self, line: _ExchangeLine) -> ModelRequest | None:
+        short = line.request
+        if short is None:
+            return None
+        base = self._requests.get(short.like)
+        if short.like and (base is None or len(base.messages) < short.same):
+            raise TapeError(
+                f"exchange {line.number} of {self.name} goes on from exchange {short.like}",
+                expected=f"an earlier exchange {short.like} with at least {short.same} message(s)",
+                seen="no such exchange" if base is None else f"{len(base.messages)} message(s)",
+                hint="leave the lines in their order, or record it again",
+            )
+        alike = {name: getattr(short, name) for name in _ALIKE}
+        given = {name: value for name, value in alike.items() if value is not None}
+        before = base.messages[: short.same] if base is not None else ()
+        plain = ModelRequest(
+            model="", messages=before + short.messages, stream=short.stream, purpose=short.purpose,
+            format=short.format,
+        )  # fmt: skip
+        if base is not None:
+            given = {name: getattr(base, name) for name in _ALIKE} | given
+        return msgspec.structs.replace(plain, **given)
+
+    def _clean(self, record: RecordedExchange) -> RecordedExchange:
+        """The exchange without the secrets that the JSON of its line, as a whole, does not show."""
+        request = record.request
+        if request is not None and request.caller.headers:
+            caller = msgspec.structs.replace(
+                request.caller, headers=self.redactor.headers(request.caller.headers)
+            )
+            request = msgspec.structs.replace(request, caller=caller)
+            record = msgspec.structs.replace(record, request=request)
+        response = _redacted(record.response, self.redactor)
+        frames, found = record.frames, 0
+        if frames is not None:
+            frames, found = blank(frames, self.redactor)
+            self.blanked += found
+            frames = msgspec.structs.replace(frames, of=digest(response) if frames.of else "")
+        changed = response != record.response
+        record = msgspec.structs.replace(record, response=response, frames=frames)
+        if changed:
+            record = self._pieces_made_anew(record, found)
+        return record
+
+    def _pieces_made_anew(self, record: RecordedExchange, found: int) -> RecordedExchange:
+        """The exchange with pieces that make up its redacted response."""
+        if record.chunks:
+            return msgspec.structs.replace(record, chunks=tuple(pieces_of(record)))
+        if record.frames is None or record.request is None:
+            return record
+        return msgspec.structs.replace(record, frames=frames_without_secrets(record, found))
+
+
+def _is_of_version_1(line: bytes) -> bool:
+    """Whether a line is an exchange as older tapes have it: without `line`."""
+    try:
+        found = msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return False
+    return isinstance(found, dict) and "line" not in found and {"timestamp", "request"} <= found.keys()
+
+
+def _redacted(response: ModelResponse | None, redactor: Redactor) -> ModelResponse | None:
+    if response is None:
+        return None
+    line = _encode(response)
+    clean = redactor.json(line)
+    return response if clean is line or clean == line else msgspec.json.decode(clean, type=ModelResponse)
+
+
+def _line_of(record: RecordedExchange, earlier: dict[int, ModelRequest]) -> _ExchangeLine:
+    fields = {name: getattr(record, name) for name in _ExchangeLine.__struct_fields__ if name != "request"}
+    return _ExchangeLine(
+        request=_short(record.request, earlier) if record.request is not None else None, **fields
+    )
+
+
+def _short(request: ModelRequest, earlier: dict[int, ModelRequest]) -> _RequestLine:
+    """A request by what is new in it."""
+    like, base, same = 0, None, 0
+    for number in reversed([*earlier][-_LOOKED_BACK:]):
+        shared = _shared(earlier[number].messages, request.messages)
+        if base is None or shared > same:
+            like, base, same = number, earlier[number], shared
+    alike = {
+        name: getattr(request, name)
+        for name in _ALIKE
+        if base is None or getattr(base, name) != getattr(request, name)
+    }
+    return _RequestLine(
+        like=like,
+        same=same,
+        messages=request.messages[same:],
+        stream=request.stream,
+        purpose=request.purpose,
+        format=request.format,
+        **alike,
+    )
+
+
+def _shared(before: tuple[Message, ...], now: tuple[Message, ...]) -> int:
+    """The number of messages that both begin with."""
+    if now[: len(before)] == before:
+        return len(before)
+    pairs = zip(before, now, strict=False)
+    return next(
+        (place for place, (one, other) in enumerate(pairs) if one != other), min(len(before), len(now))
+    )

@@ -20,6 +20,7 @@ from soundstage.wire._callers import with_caller
 from soundstage.wire._codec import AnswerStamp, Codec, Encoder, ErrorAnswer
 from soundstage.wire._routes import MatchedRoute, find_route, format_of
 from soundstage.wire._server import ModelServer
+from soundstage.wire._stand_ins import stand_ins
 
 __all__ = [
     "CODECS",
@@ -31,5 +32,6 @@ __all__ = [
     "ModelServer",
     "find_route",
     "format_of",
+    "stand_ins",
     "with_caller",
 ]

@@ -1,0 +1,141 @@
+"""The commands `record` and `replay`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from soundstage.cli import level, warn
+from soundstage.tapes._run import MODES, Mode, RunOptions, RunOutcome, as_json, run_with_tape, upstreams_of
+
+FAILED = 1
+TapeFileOption = Annotated[
+    Path, typer.Option("--tape", help="The tape, a file of JSON lines.", dir_okay=False)
+]
+Program = Annotated[list[str], typer.Argument(help="The program and its arguments, behind `--`.")]
+Isolated = Annotated[
+    str | None,
+    typer.Option(
+        help="How far the program is kept apart: process, netns, sandbox; netns where it can be had."
+    ),
+]
+JournalOption = Annotated[Path | None, typer.Option(help="Write the journal of the run to this file.")]
+
+
+def record(
+    command: Program,
+    tape: TapeFileOption,
+    mode: Annotated[
+        str,
+        typer.Option(
+            help="once: record if there is no tape, else replay; new: replay, and record what is not there; "
+            "all: record anew; none: replay."
+        ),
+    ] = "once",
+    upstream: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="openai=URL, anthropic=URL, gemini=URL: the base URL, as that SDK takes it; repeatable."
+        ),
+    ] = None,
+    journal: JournalOption = None,
+) -> None:
+    """Run a program, pass its requests on to the real providers, and keep all of it on a tape.
+
+    The program finds us by OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL. Your own keys are used, and
+    never written. Exit code: the program's; 1 if nothing was recorded, or not everything could be.
+
+    Example: `soundstage record --tape weather.tape -- python agent.py "weather in Paris"`
+    """
+    if mode not in MODES:
+        raise typer.BadParameter(f"{mode!r} is no mode; known: {', '.join(MODES)}")
+    options = RunOptions(
+        tape,
+        tuple(command),
+        mode=cast(Mode, mode),
+        upstreams=upstreams_of(upstream or ()),
+        journal=journal,
+    )
+    outcome = run_with_tape(options)
+    if outcome.played or outcome.verdicts:
+        warn(f"played {outcome.played} exchange(s) of {tape}")
+    if outcome.recorded:
+        warn(f"recorded {outcome.recorded} exchange(s) into {tape}")
+        if outcome.blanked:
+            warn(f"{outcome.blanked} secret(s) in answers were replaced by [redacted]")
+    raise typer.Exit(_ended(outcome, command, nothing=not (outcome.recorded or outcome.played)))
+
+
+def replay(
+    command: Program,
+    tape: TapeFileOption,
+    speed: Annotated[
+        float | None,
+        typer.Option(help="1 keeps the recorded pace, 2 is twice as fast; no delays unless given."),
+    ] = None,
+    tapes: Annotated[
+        str,
+        typer.Option(
+            help="fail: a request that was not recorded ends with a verdict; warn: the nearest call of its lane "
+            "answers, and each difference is listed at the end."
+        ),
+    ] = "fail",
+    isolation: Isolated = None,
+    journal: JournalOption = None,
+    as_data: Annotated[  # noqa: FBT002
+        bool,
+        typer.Option("--json", help="Print the outcome as JSON on standard error."),
+    ] = False,
+) -> None:
+    """Run a program on a tape, without network and without keys.
+
+    Exit code: the program's; 1 after a divergence, whose first line on standard error is `divergence: CAUSE: ...`.
+
+    Example: `soundstage replay --tape weather.tape -- python agent.py "weather in Paris"`
+    """
+    if tapes not in ("fail", "warn"):
+        raise typer.BadParameter(f"{tapes!r} is unknown; known: fail, warn")
+    if speed is not None and not speed > 0:
+        raise typer.BadParameter("a speed is more than 0; leave it out for no delays")
+    outcome = run_with_tape(
+        RunOptions(
+            tape,
+            tuple(command),
+            mode="none",
+            speed=speed,
+            relaxed=tapes == "warn",
+            isolation=level(isolation) if isolation is not None else None,
+            journal=journal,
+        )
+    )
+    if as_data:
+        typer.echo(as_json(outcome), err=True)
+        raise typer.Exit(_code(outcome, warned=tapes == "warn"))
+    raise typer.Exit(_ended(outcome, command, warned=tapes == "warn"))
+
+
+def _ended(outcome: RunOutcome, command: list[str], *, nothing: bool = False, warned: bool = False) -> int:
+    """Tell how it ended; the exit code."""
+    colour = sys.stderr.isatty()
+    for verdict in outcome.verdicts if warned else outcome.verdicts[:1]:
+        typer.echo(verdict.text(colour=colour), err=True)
+    for problem in outcome.problems:
+        warn(problem)
+    for host in outcome.tried:
+        warn(f"the program tried to reach {host}: refused")
+    if nothing:
+        warn(
+            f"nothing arrived: {command[0]} asked no provider at the addresses in OPENAI_BASE_URL, "
+            "ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL; give it one of them as its base URL"
+        )
+        return outcome.code or FAILED
+    return _code(outcome, warned=warned)
+
+
+def _code(outcome: RunOutcome, *, warned: bool = False) -> int:
+    if outcome.problems or (outcome.verdicts and not warned):
+        return FAILED
+    return outcome.code

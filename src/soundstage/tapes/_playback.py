@@ -1,0 +1,389 @@
+"""Playback: which recorded exchange answers a request. Pure.
+
+How it works. A request is answered by the exchange that asked the same and has not been played; of several the first,
+so a failed attempt that was retried is played as failed, then as the retry. There is no one order of all exchanges:
+agents, titles and probes ask side by side, each in a lane of its own. A lane is an agent and a purpose. Within a lane
+an exchange goes before another if the conversation of the one was over when that of the other began. So what ran
+side by side may come in any order, and what ran one after the other may not.
+
+An exchange that is asked for while one that goes before it has not been is served: it may turn out that the earlier one
+is never asked for, which is another cause. If it is asked for later, the order was swapped; if not, a call is missing,
+which `finish` tells.
+
+A request that was not recorded is told by its cause: it was played already, it is another agent's, or it differs from
+the nearest exchange of its lane. Where nothing comes near, it is an extra call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from soundstage.differences import Cause, Difference, RequestSketch, differences, nearness, sketch_of
+from soundstage.match import preview
+from soundstage.messages import Message, ModelRequest
+from soundstage.tapes._exchange import HttpCall, RecordedExchange
+from soundstage.tapes._surroundings import NOWHERE, Normal, Surroundings, normaliser
+from soundstage.tapes._tape import Tape
+from soundstage.tapes._verdict import DivergenceError, Verdict
+
+ASIDE: Final = frozenset({"title", "probe", "summary", "routing", "utility"})
+"""Purposes of requests that a client makes when it likes: one that does not come is no divergence."""
+_FAR: Final = 0.5  # nearness below which a request is another one, and not an edited one
+_LOOKED_AT: Final = 100  # exchanges that are compared with a request that was not recorded
+_CHAINS: Final = 32  # conversations of a lane that a request may go on
+
+
+class Played(NamedTuple):
+    """The exchange that answers a request, and what differs, if the replay goes on nevertheless."""
+
+    exchange: RecordedExchange
+    verdict: Verdict | None = None
+
+
+class _Entry(NamedTuple):
+    """An exchange, with what it is found by.
+
+    Args:
+        exchange: it.
+        request: what it was asked.
+        agent: who asked.
+        chain: number of its conversation within the recording.
+    """
+
+    exchange: RecordedExchange
+    request: ModelRequest
+    agent: str
+    chain: int
+
+    @property
+    def number(self) -> int:
+        return self.exchange.number
+
+    @property
+    def lane(self) -> tuple[str, str]:
+        return self.agent, self.request.purpose
+
+
+class Playback:
+    """A tape that is played, and what of it has been played.
+
+    Args:
+        tape: what to play.
+        here: folders and the day of this run.
+        relaxed: answer a request that was not recorded with the exchange of its lane that comes nearest.
+    """
+
+    def __init__(self, tape: Tape, *, here: Surroundings = NOWHERE, relaxed: bool = False) -> None:
+        self.tape = tape
+        self.here = here
+        self.relaxed = relaxed
+        self.verdicts: list[Verdict] = []
+        self._normal = _kept(normaliser_of(tape, here))
+        self._entries = [*_entries(tape.exchanges)]
+        self._by_number = {entry.number: entry for entry in self._entries}
+        self._buckets: dict[tuple[int, str], list[_Entry]] = {}
+        for entry in self._entries:
+            self._buckets.setdefault(self._bucket(entry.request), []).append(entry)
+        self._calls = [exchange for exchange in tape.exchanges if exchange.request is None]
+        self._agents = {entry.agent for entry in self._entries}
+        self._spans = _spans(self._entries)
+        self._open: dict[tuple[str, str], dict[int, _Entry]] = {}  # not played yet, by lane, in order
+        for entry in self._entries:
+            self._open.setdefault(entry.lane, {})[entry.number] = entry
+        self._played: set[int] = set()
+        self._passed_over: set[int] = set()
+        self._asked = 0
+        self._sketches: dict[int, RequestSketch] = {}
+
+    @property
+    def unplayed(self) -> tuple[RecordedExchange, ...]:
+        """The exchanges that no request has been answered with."""
+        return tuple(one for one in self.tape.exchanges if one.number not in self._played)
+
+    def take(self, request: ModelRequest) -> Played:
+        """The exchange that answers a request.
+
+        Raises:
+            DivergenceError: if it was not recorded, unless the replay is relaxed.
+        """
+        self._asked += 1
+        entry = self._same(request)
+        if entry is None:
+            return self._missed(request)
+        if entry.number in self._passed_over:
+            later = max(self._played)
+            about = f"{_about(request)}, exchange {entry.number}, was asked for after exchange {later}"
+            return self._diverged(self._verdict("order swapped", about, request, entry), entry)
+        self._play(entry)
+        return Played(entry.exchange)
+
+    def has(self, request: ModelRequest) -> bool:
+        """Whether an exchange that has not been played asks the same."""
+        return self._same(request) is not None
+
+    def take_call(self, call: HttpCall) -> RecordedExchange | None:
+        """The answer to a request that asks no model, by what was asked; the last one may be played again."""
+        same = [one for one in self._calls if one.http is not None and self._alike(one.http, call)]
+        unplayed = next((one for one in same if one.number not in self._played), None)
+        found = unplayed if unplayed is not None else next(reversed(same), None)
+        if found is not None:
+            self._played.add(found.number)
+        return found
+
+    def finish(self) -> Verdict | None:
+        """The verdict on a run that has ended: a call may be missing. The first verdict of the run, if it has one."""
+        if self.verdicts:
+            return self.verdicts[0]
+        left = [entry for entry in self._entries if entry.number not in self._played]
+        missing = next((entry for entry in left if entry.request.purpose not in ASIDE), None)
+        if missing is None:
+            return None
+        about = f"{_about(missing.request)}, exchange {missing.number}, was not asked for"
+        more = sum(entry.request.purpose not in ASIDE for entry in left) - 1
+        verdict = self._verdict(
+            "missing call", about + (f", nor were {more} more" if more else ""), None, missing
+        )
+        self.verdicts.append(verdict)
+        return verdict
+
+    def _alike(self, recorded: HttpCall, seen: HttpCall) -> bool:
+        return (recorded.to, recorded.method, recorded.path, recorded.query) == (
+            seen.to, seen.method, seen.path, seen.query,
+        ) and self._normal(recorded.body) == self._normal(seen.body)  # fmt: skip
+
+    def _bucket(self, request: ModelRequest) -> tuple[int, str]:
+        """A cheap key that equal requests share: how long the conversation is, and its newest words."""
+        return len(request.messages), self._normal(request.messages[-1].text) if request.messages else ""
+
+    def _same(self, request: ModelRequest) -> _Entry | None:
+        """The entry to play for a request: not played, and of the same agent if there is one."""
+        alike = [entry for entry in self._buckets.get(self._bucket(request), ()) if self._is(entry, request)]
+        unplayed = [entry for entry in alike if entry.number not in self._played]
+        mine = [entry for entry in unplayed if entry.agent == request.caller.agent]
+        return self._may_be(request, mine or unplayed)
+
+    def _may_be(self, request: ModelRequest, found: list[_Entry]) -> _Entry | None:
+        """The first of them that this agent may take: not what an agent of another name has asked for."""
+        agent = request.caller.agent
+        return next(
+            (entry for entry in found if agent in (entry.agent, "") or agent not in self._agents), None
+        )
+
+    def _is(self, entry: _Entry, request: ModelRequest) -> bool:
+        return _identical(entry.request, request) or not self._differences(entry, request)
+
+    def _differences(self, entry: _Entry, request: ModelRequest) -> tuple[Difference, ...]:
+        if not entry.request.format or not request.format:  # recorded in process, replayed on the wire
+            request = msgspec.structs.replace(
+                request, format=entry.request.format, stream=entry.request.stream
+            )
+        return differences(entry.request, request, normalise=self._normal)
+
+    def _play(self, entry: _Entry) -> None:
+        self._played.add(entry.number)
+        lane = self._open[entry.lane]
+        lane.pop(entry.number, None)
+        begun = self._spans[entry.chain][0]
+        for other in lane.values():
+            if other.number > entry.number:
+                break
+            if other.chain == entry.chain or self._spans[other.chain][1] <= begun:
+                self._passed_over.add(other.number)
+
+    def _missed(self, request: ModelRequest) -> Played:
+        played = [entry for entry in self._buckets.get(self._bucket(request), ()) if self._is(entry, request)]
+        if played:
+            entry = played[-1]
+            again = entry.number in self._played
+            cause: Cause = "already played" if again else "other agent's call"
+            whose = f"the agent {entry.agent}" if entry.agent else "the main agent"
+            about = _about(request) + (
+                f": exchange {entry.number} was this request, and has been played"
+                if again
+                else f": exchange {entry.number} was this request, by {whose}"
+            )
+            return self._diverged(self._verdict(cause, about, request, entry), self._next(request))
+        return self._edited(request)
+
+    def _edited(self, request: ModelRequest) -> Played:
+        """The verdict on a request that nobody has made like that before."""
+        lane = self._candidates(request)
+        if not lane:
+            about = f"{_about(request)}: all {len(self._entries)} recorded calls have been played"
+            return self._diverged(self._verdict("extra call", about, request, None), None)
+        near, score = self._nearest(request, lane)
+        found = self._differences(near, request)
+        if score < _FAR and not self._goes_on(near, request):
+            about = f"{_about(request)}: no recorded call comes near it"
+            return self._diverged(self._verdict("extra call", about, request, near, found), near)
+        first = found[0]
+        about = f"{first.where}: recorded {first.recorded}, seen {first.seen}"
+        return self._diverged(self._verdict(first.cause, about, request, near, found), near)
+
+    def _candidates(self, request: ModelRequest) -> list[_Entry]:
+        """Unplayed exchanges that a request may be instead: of its lane, else of its purpose; not too many."""
+        lane = [*self._open.get((request.caller.agent, request.purpose), {}).values()]
+        if not lane:
+            lane = [
+                entry
+                for (_, purpose), entries in self._open.items()
+                if purpose == request.purpose
+                for entry in entries.values()
+            ]
+        return sorted(lane, key=lambda entry: abs(len(entry.request.messages) - len(request.messages)))[
+            :_LOOKED_AT
+        ]
+
+    def _goes_on(self, entry: _Entry, request: ModelRequest) -> bool:
+        """Whether a request stands where an exchange stood: its lane's next one, with the same instructions."""
+        recorded = entry.request
+        return (
+            entry.number == next(iter(self._open[entry.lane]))
+            and recorded.system_text == request.system_text
+            and [tool.name for tool in recorded.tools] == [tool.name for tool in request.tools]
+            and len(recorded.messages) == len(request.messages)
+        )
+
+    def _nearest(self, request: ModelRequest, lane: Iterable[_Entry]) -> tuple[_Entry, float]:
+        sketch = sketch_of(request, normalise=self._normal)
+        scored = [(nearness(self._sketch(entry), sketch), -entry.number) for entry in lane]
+        score, number = max(scored)
+        return self._by_number[-number], score
+
+    def _sketch(self, entry: _Entry) -> RequestSketch:
+        if entry.number not in self._sketches:
+            self._sketches[entry.number] = sketch_of(entry.request, normalise=self._normal)
+        return self._sketches[entry.number]
+
+    def _next(self, request: ModelRequest) -> _Entry | None:
+        """The next exchange of the lane, for a replay that goes on."""
+        lane = self._open.get((request.caller.agent, request.purpose), {})
+        return next(iter(lane.values()), None)
+
+    def _verdict(
+        self,
+        cause: Cause,
+        about: str,
+        request: ModelRequest | None,
+        entry: _Entry | None,
+        found: tuple[Difference, ...] = (),
+    ) -> Verdict:
+        return Verdict(
+            cause=cause,
+            about=about,
+            request=self._asked if request is not None else 0,
+            agent=request.caller.agent if request is not None else "",
+            nearest=entry.number if entry is not None else 0,
+            of=len(self._entries),
+            differences=found,
+            tape=self.tape.name,
+        )
+
+    def _diverged(self, verdict: Verdict, entry: _Entry | None) -> Played:
+        self.verdicts.append(verdict)
+        if not self.relaxed or entry is None:
+            raise DivergenceError(verdict)
+        self._play(entry)
+        return Played(entry.exchange, verdict)
+
+
+def normaliser_of(tape: Tape, here: Surroundings) -> Normal:
+    """Takes what is volatile out of texts of a tape, and of a run that replays it."""
+    recorded, now = normaliser(tape.head.places), normaliser(here, tape.head.masks)
+    return lambda text: now(recorded(text))
+
+
+def _kept(normal: Normal) -> Normal:
+    """The same, with the answers for the texts that come again with each request."""
+    known: dict[str, str] = {}
+
+    def remembered(text: str) -> str:
+        found = known.get(text)
+        if found is None:
+            if len(known) > 10_000:
+                known.clear()
+            found = known[text] = normal(text)
+        return found
+
+    return remembered
+
+
+def _identical(recorded: ModelRequest, seen: ModelRequest) -> bool:
+    """Whether two requests are equal as they stand: true of most, and found in C."""
+    return (
+        recorded.messages == seen.messages
+        and recorded.model == seen.model
+        and recorded.tools == seen.tools
+        and recorded.settings == seen.settings
+        and (recorded.format, recorded.stream) == (seen.format, seen.stream)
+    )
+
+
+def _entries(exchanges: Iterable[RecordedExchange]) -> Iterable[_Entry]:
+    """The exchanges with models, each with its conversation."""
+    live: dict[tuple[str, str], list[tuple[int, tuple[Message, ...]]]] = {}
+    chains = 0
+    for exchange in exchanges:
+        request = exchange.request
+        if request is None:
+            continue
+        agent = request.caller.agent
+        lane = live.setdefault((agent, request.purpose), [])
+        place = next((i for i, (_, said) in enumerate(lane) if _continues(request.messages, said)), None)
+        if place is None:
+            chains += 1
+            chain = chains
+        else:
+            chain, _ = lane.pop(place)
+        lane.insert(0, (chain, request.messages))
+        del lane[_CHAINS:]
+        yield _Entry(exchange, request, agent, chain)
+
+
+def _continues(now: tuple[Message, ...], before: tuple[Message, ...]) -> bool:
+    """Whether a conversation goes on from another, or is its repetition: a retry."""
+    return len(now) >= len(before) and now[: len(before)] == before
+
+
+def _spans(entries: Iterable[_Entry]) -> dict[int, tuple[float, float]]:
+    """When each conversation began and ended, in milliseconds."""
+    found: dict[int, tuple[float, float]] = {}
+    for entry in entries:
+        begun, ended = found.get(entry.chain, (entry.exchange.started_ms, 0.0))
+        found[entry.chain] = min(begun, entry.exchange.started_ms), max(ended, entry.exchange.ended_ms)
+    return found
+
+
+def _about(request: ModelRequest) -> str:
+    """A request in a few words."""
+    aside = f"{request.purpose} request " if request.purpose != "main" else ""
+    return f"{aside}{preview(request.last_user_text or '(no text)')}"
+
+
+def remapped(exchange: RecordedExchange, recorded: Surroundings, here: Surroundings) -> RecordedExchange:
+    """The exchange with the folders of this run in its reply, in the place of the recorded ones.
+
+    Tools that run for real work in this run's folders. The frames of such a reply are made anew.
+    """
+    swaps = [
+        (before, now)
+        for before, now in ((recorded.cwd, here.cwd), (recorded.tmp, here.tmp), (recorded.home, here.home))
+        if before and now and before != now and len(before) > 1
+    ]
+    if not swaps or exchange.response is None:
+        return exchange
+    data = msgspec.json.encode(exchange.response)
+    for before, now in swaps:
+        data = data.replace(_inside(before), _inside(now))
+    response = msgspec.json.decode(data, type=type(exchange.response))
+    if response == exchange.response:
+        return exchange
+    return msgspec.structs.replace(exchange, response=response)
+
+
+def _inside(text: str) -> bytes:
+    """A text as it stands inside of JSON."""
+    return msgspec.json.encode(text)[1:-1]

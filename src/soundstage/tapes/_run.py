@@ -1,0 +1,197 @@
+"""Runs of a program with a tape: recorded, replayed, or both, by mode. What the commands call."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from soundstage.clock import SystemClock
+from soundstage.drivers import AnyIsolation
+from soundstage.errors import ConfigError
+from soundstage.journal import EgressTried, Journal, Redactor, RunFinished, RunStarted
+from soundstage.tapes._playback import Playback
+from soundstage.tapes._program import KEPT_ON_RECORD, best_isolation, run_program
+from soundstage.tapes._server import TapeServer
+from soundstage.tapes._surroundings import Surroundings
+from soundstage.tapes._tape import Tape, TapeHead
+from soundstage.tapes._verdict import Verdict
+from soundstage.wire import stand_ins
+
+Mode = Literal["once", "new", "all", "none"]
+MODES: Final = ("once", "new", "all", "none")
+_KEY: Final = "sk-soundstage"
+
+
+class RunOptions(NamedTuple):
+    """A run of a program with a tape.
+
+    Args:
+        tape: the file.
+        command: the program and its arguments.
+        mode: `once` records if there is no tape, else replays; `new` replays and records what is not there; `all`
+            records anew; `none` replays.
+        upstreams: base URLs of providers.
+        speed: of a replay: 1 keeps the recorded pace; none unless given.
+        relaxed: go on after a divergence with the nearest exchange.
+        isolation: how far a replay is kept apart; as far as the system allows unless given.
+        journal: a file for the journal of the run.
+    """
+
+    tape: Path
+    command: tuple[str, ...]
+    mode: Mode = "once"
+    upstreams: Mapping[str, str] = {}
+    speed: float | None = None
+    relaxed: bool = False
+    isolation: AnyIsolation | None = None
+    journal: Path | None = None
+
+
+class RunOutcome(NamedTuple):
+    """The end of such a run.
+
+    Args:
+        code: the program's exit code.
+        recorded: exchanges that were recorded.
+        played: exchanges that were played.
+        verdicts: divergences, in order.
+        problems: what went wrong besides: providers that cannot be reached, secrets that cannot be taken out.
+        tried: hosts that the program tried to reach in a replay.
+        blanked: secrets that were taken out of answers.
+    """
+
+    code: int
+    recorded: int = 0
+    played: int = 0
+    verdicts: tuple[Verdict, ...] = ()
+    problems: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
+    blanked: int = 0
+
+
+def run_with_tape(options: RunOptions) -> RunOutcome:
+    """Run a program, record or replay what it asks models, and tell how it ended.
+
+    Raises:
+        TapeError: if the tape cannot be read.
+        EnvironmentProblem: if the program cannot be run, or the tape not be written.
+    """
+    with asyncio.Runner() as runner:
+        return runner.run(_run(options))
+
+
+async def _run(options: RunOptions) -> RunOutcome:
+    clock = SystemClock()
+    redactor = Redactor.from_environment(os.environ)
+    recording = options.mode in ("new", "all") or (options.mode == "once" and not options.tape.exists())
+    replaying = not (options.mode == "all" or (options.mode == "once" and recording))
+    here = Surroundings.here(clock.wall())
+    tape = _tape(
+        options,
+        redactor,
+        here,
+        anew=recording and not (replaying and options.tape.exists()),
+        now=clock.wall().isoformat(),
+    )
+    playback = Playback(tape, here=here, relaxed=options.relaxed) if replaying else None
+    journal = Journal(options.journal, clock=clock, run="tape", redactor=redactor)
+    try:
+        journal.append(RunStarted(name=tape.name, wall=clock.wall().isoformat(), seed=0), source="tape")
+        server = TapeServer(
+            tape,
+            journal,
+            playback=playback,
+            upstreams=options.upstreams if recording else None,
+            clock=clock,
+            speed=options.speed,
+        )
+        await server.start()
+        try:
+            code = await _program(options, server, journal, closed=not recording)
+        finally:
+            await server.stop()
+        journal.append(RunFinished(), source="tape")
+    finally:
+        journal.close()
+    return _outcome(code, server, tape, playback, journal)
+
+
+def _tape(options: RunOptions, redactor: Redactor, here: Surroundings, *, anew: bool, now: str) -> Tape:
+    if not anew:
+        return Tape.load(options.tape, redactor=redactor)
+    masks = Tape.load(options.tape).head.masks if options.tape.exists() else ()  # reviewed, so they are kept
+    tape = Tape.create(options.tape, redactor=redactor)
+    tape.head = TapeHead(recorded=now, places=here, masks=masks)
+    return tape
+
+
+async def _program(options: RunOptions, server: TapeServer, journal: Journal, *, closed: bool) -> int:
+    environment: dict[str, str] = {**os.environ, **KEPT_ON_RECORD}
+    isolation: AnyIsolation | None = None
+    if closed:
+        given = stand_ins(os.environ, _with_keys(server.environment()), _KEY)
+        environment.update({name: value for name, value in given.items() if value is not None})
+        for name in (name for name, value in given.items() if value is None):
+            environment.pop(name, None)
+        isolation = options.isolation if options.isolation is not None else best_isolation()
+    else:
+        environment.update(server.environment())
+    return await run_program(options.command, journal, environment=environment, isolation=isolation)
+
+
+def _with_keys(bases: Mapping[str, str]) -> dict[str, str]:
+    return {**bases, "OPENAI_API_KEY": _KEY, "ANTHROPIC_API_KEY": _KEY, "GEMINI_API_KEY": _KEY}
+
+
+def _outcome(
+    code: int, server: TapeServer, tape: Tape, playback: Playback | None, journal: Journal
+) -> RunOutcome:
+    verdicts: tuple[Verdict, ...] = ()
+    if playback is not None:
+        last = playback.finish() if server.recorded == 0 else None
+        verdicts = tuple(playback.verdicts) or ((last,) if last is not None else ())
+    tried = dict.fromkeys(record.event.host for record in journal.read(type=EgressTried))  # type: ignore[attr-defined]
+    return RunOutcome(
+        code=code,
+        recorded=server.recorded,
+        played=len(tape.exchanges) - server.recorded - len(playback.unplayed) if playback is not None else 0,
+        verdicts=verdicts,
+        problems=(*server.unreachable, *tape.problems),
+        tried=tuple(tried),
+        blanked=tape.blanked,
+    )
+
+
+def upstreams_of(given: Sequence[str]) -> dict[str, str]:
+    """The base URLs in options such as `openai=https://gateway.example/v1`.
+
+    Raises:
+        ConfigError: for another name, or no URL.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, _, url = text.partition("=")
+        if name not in ("openai", "anthropic", "gemini") or not url.startswith(("http://", "https://")):
+            raise ConfigError(
+                "this is no upstream",
+                expected="openai=URL, anthropic=URL or gemini=URL, the URL as that SDK takes it",
+                seen=text,
+            )
+        found[name] = url
+    return found
+
+
+Say = Callable[[str], None]
+
+
+def as_json(outcome: RunOutcome) -> str:
+    """The outcome as JSON, for other programs."""
+    fields = {**outcome._asdict(), "verdicts": [msgspec.to_builtins(one) for one in outcome.verdicts]}
+    for place, verdict in enumerate(outcome.verdicts):
+        fields["verdicts"][place]["line"] = verdict.line
+    return msgspec.json.format(msgspec.json.encode(fields)).decode()

@@ -1,0 +1,120 @@
+"""Texts that differ between two runs of a program although nothing has changed. Pure, but for `Surroundings.here`.
+
+Known are the folders and the day: a recording notes its own, and a replay compares both sides with `<cwd>` and the like
+in their place. The rest is learnt: `soundstage record --twice` writes masks into the head of the tape, where they are
+reviewed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from soundstage.errors import TapeError
+
+_LONG: Final = 4  # characters; `/`, `/tmp` is a word of too many texts to be told apart
+
+
+class Mask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A text that differs from run to run.
+
+    Args:
+        pattern: a regular expression.
+        stands: what stands for it when two requests are compared, such as `<order>`.
+        why: where it was seen, for the one who reviews it.
+    """
+
+    pattern: str
+    stands: str = "<masked>"
+    why: str = ""
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Where and when a program ran.
+
+    Args:
+        cwd: its working folder.
+        home: the user's home folder.
+        tmp: the folder for temporary files.
+        day: the day, as `2026-01-31`.
+    """
+
+    cwd: str = ""
+    home: str = ""
+    tmp: str = ""
+    day: str = ""
+
+    @classmethod
+    def here(cls, now: datetime, cwd: Path | None = None) -> Surroundings:
+        """Those of this process."""
+        return cls(
+            cwd=str(cwd if cwd is not None else Path.cwd()),
+            home=os.environ.get("HOME", ""),
+            tmp=tempfile.gettempdir(),
+            day=now.astimezone().date().isoformat(),
+        )
+
+    def words(self) -> list[tuple[str, str]]:
+        """The texts and what stands for them, those inside of others first."""
+        found = [(getattr(self, name), f"<{name}>") for name in ("cwd", "home", "tmp", "day")]
+        real = [(os.path.realpath(text), stands) for text, stands in found if text.startswith("/")]
+        texts = {text: stands for text, stands in (*real, *found) if len(text) >= _LONG}
+        return sorted(texts.items(), key=lambda word: -len(word[0]))
+
+
+NOWHERE: Final = Surroundings()
+"""No place is known."""
+
+Normal = Callable[[str], str]
+"""Makes two texts equal that differ only in what is volatile."""
+
+
+def normaliser(places: Surroundings, masks: Iterable[Mask] = ()) -> Normal:
+    """A function that replaces places, then masks.
+
+    Raises:
+        TapeError: for a mask that is no expression, or that matches everything.
+
+    Example:
+        >>> normal = normaliser(Surroundings(cwd="/work/shop"), [Mask(pattern="order-[0-9]+", stands="<order>")])
+        >>> normal("/work/shop: order-7")
+        '<cwd>: <order>'
+    """
+    words = dict(places.words())
+    known = re.compile("|".join(f"{re.escape(text)}(?![A-Za-z0-9_])" for text in words)) if words else None
+    patterns = [(_compiled(mask), mask.stands) for mask in masks]
+
+    def normal(text: str) -> str:
+        if known is not None:
+            text = known.sub(lambda found: words[found[0]], text)
+        for pattern, stands in patterns:
+            text = pattern.sub(lambda _, stands=stands: stands, text)  # type: ignore[misc]
+        return text
+
+    return normal
+
+
+def _compiled(mask: Mask) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(mask.pattern)
+    except re.error as error:
+        raise _refused(mask, str(error)) from None
+    if pattern.fullmatch(""):
+        raise _refused(mask, "it matches the empty text")
+    return pattern
+
+
+def _refused(mask: Mask, seen: str) -> TapeError:
+    return TapeError(
+        "a mask of the tape cannot be used",
+        expected="a regular expression that finds a text",
+        seen=f"{mask.pattern!r}: {seen}",
+        hint="correct it in the first line of the tape",
+    )

@@ -1,0 +1,89 @@
+"""Verdicts: why a run is not the recorded one, in one line, and what stands below it. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from soundstage.differences import Cause, Difference, unified
+from soundstage.errors import ReplayMismatchError
+
+_NEXT: Final = (
+    "soundstage tape accept {tape}",
+    "soundstage record --tape {tape} --mode all -- COMMAND",
+)
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The reason why a run is not the recorded one. As JSON: `msgspec.json.encode(verdict)`.
+
+    Args:
+        cause: why, in one of the fixed words.
+        about: what of, in a few words.
+        request: which request of the run it was, from 1; 0 if it is one that did not come.
+        agent: who asked; empty for the main agent.
+        nearest: number of the recorded exchange that comes nearest; 0 if there is none.
+        of: how many exchanges are on the tape.
+        differences: all that differs from that one.
+        tape: the name of the tape.
+    """
+
+    cause: Cause
+    about: str = ""
+    request: int = 0
+    agent: str = ""
+    nearest: int = 0
+    of: int = 0
+    differences: tuple[Difference, ...] = ()
+    tape: str = ""
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line: `divergence: prompt edited: ...`."""
+        return " ".join(f"divergence: {self.cause}: {self.about}".split())
+
+    @property
+    def position(self) -> str:
+        """Where in the run it was, and where on the tape."""
+        who = f"of the agent {self.agent}" if self.agent else "of the run"
+        asked = f"request {self.request} {who}" if self.request else "the end of the run"
+        near = (
+            f"; nearest: exchange {self.nearest} of {self.of}" if self.nearest else f"; {self.of} on the tape"
+        )
+        return f"{asked}{near} ({self.tape})"
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Two commands: accept what was seen, or record again."""
+        return tuple(command.format(tape=self.tape) for command in _NEXT)
+
+    def text(self, *, colour: bool = False) -> str:
+        """The line, the differences, the position and the commands."""
+        parts = [self.line]
+        if self.differences:
+            parts.append(_indented(unified(self.differences, colour=colour)))
+        accept, again = self.commands
+        parts += [f"  at: {self.position}", f"  accept: {accept}", f"  record again: {again}"]
+        return "\n".join(parts)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+class DivergenceError(ReplayMismatchError):
+    """Raised when a run is not the recorded one.
+
+    Args:
+        verdict: why.
+    """
+
+    def __init__(self, verdict: Verdict) -> None:
+        accept, again = verdict.commands
+        super().__init__(
+            verdict.line,
+            seen="\n".join([*unified(verdict.differences).splitlines(), verdict.position]),
+            hint=f"if that is right: {accept}\nelse record again: {again}",
+        )
+        self.verdict = verdict
