@@ -25,6 +25,7 @@ import rows_call
 import rows_claude
 import rows_console
 import rows_discord
+import rows_faults
 import rows_journal
 import rows_kept
 import rows_start
@@ -49,6 +50,7 @@ GROUPS = {
         rows_console,
         rows_discord,
         rows_team,
+        rows_faults,
     )
 }
 

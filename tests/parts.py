@@ -54,7 +54,7 @@ FULL: Final = {
         r"claude_code/projects/test_create\.py::test_the_tests_of_a_new_project",
         "mcp/test_(recording|process|faults).py",
         "wings/test_mailbox.py",
-        "faults/test_(defects|command).py",
+        "faults/test_(defects|command|fixture).py",
     ),
 }
 

@@ -93,7 +93,11 @@ _OURS: Final = (
         fixtures=("soundstage.discord._fixtures",),
         real_time=("discord",),
     ),
-    Wing(name="faults", commands={"faults": "soundstage.faults._command_line:faults"}),
+    Wing(
+        name="faults",
+        fixtures=("soundstage.faults._fixtures",),
+        commands={"faults": "soundstage.faults._command_line:faults"},
+    ),
     Wing(
         name="isolation",
         levels={

@@ -69,7 +69,7 @@ def test_a_finding_ends_with_1_and_the_command_that_it_shows_runs_that_case_agai
     assert command.startswith("faults script.json --seed 3 --kinds 529 --allow survived --only 1:529 -- ")
     repeated = faults(*command.partition(" -- ")[0].split()[2:], tries="1")
     assert repeated.returncode == 1
-    assert "1 faulty runs over 2 model calls" in repeated.stdout
+    assert "1 faulty run over 2 model calls" in repeated.stdout
 
 
 def test_the_same_as_json_has_a_row_for_each_case(faults):

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from soundstage.clock import running_clock
 from soundstage.faults._calls import asks_the_same
 from soundstage.faults._kinds import Injection
-from soundstage.messages import ModelChunk, ModelRequest
+from soundstage.messages import ModelChunk, ModelRequest, TextChunk
 from soundstage.models import ErrorSpec, FaultyModel, Model, Wrapper
 
 
@@ -43,31 +43,24 @@ class SweptModel(Wrapper):
         self.requests = 0
         self.flooded = asyncio.Event()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The inner model's reply, or what is injected into this call."""
         self.requests += 1
         if self._asked is not None:
             self._asked()
         if self.requests > self._limit:
             self.flooded.set()
-            await asyncio.Event().wait()
+            return _never()
         injection = self._injection
         if injection is None or not _hits(injection, self.requests):
-            async for chunk in self._good(request):
-                yield chunk
-            return
-        async for chunk in self._injected(request, injection):
-            yield chunk
+            return self._good(request)
+        return self._injected(request, injection)
 
-    async def _good(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
-        due, self._due = self._due, None
-        if due is not None and asks_the_same(due[0], request):
-            for chunk in due[1]:
-                yield chunk
-            return
-        self._due = due
-        async for chunk in self.inner.stream(request):
-            yield chunk
+    def _good(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
+        if self._due is not None and asks_the_same(self._due[0], request):
+            chunks, self._due = self._due[1], None
+            return _Given(chunks).stream(request)
+        return self.inner.stream(request)
 
     async def _injected(self, request: ModelRequest, injection: Injection) -> AsyncIterator[ModelChunk]:
         given = _Given([])
@@ -92,6 +85,11 @@ class _Given:
         for chunk in self._chunks:
             await clock.sleep(self._pause)
             yield chunk
+
+
+async def _never() -> AsyncIterator[ModelChunk]:
+    await asyncio.Event().wait()
+    yield TextChunk(index=0, text="")
 
 
 def _hits(injection: Injection, number: int) -> bool:

@@ -66,6 +66,11 @@ _CRASHES: Final = (
 )
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things, in words: `1 request`, `2 requests`."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
 def crash_in(code: int, errors: str) -> str:
     """The crash that a program's exit shows, in words; empty if it was none."""
     if code < 0:
@@ -98,6 +103,11 @@ def judge(good: Outcome, seen: Outcome) -> Judgement:
 def _given_up(good: Outcome, seen: Outcome) -> Judgement:
     if not seen.error.strip():
         return Judgement("crashed", f"exit code {seen.code} without a word")
+    unknown = next((call for call in seen.calls if call.unknown), None)
+    if unknown is not None:
+        return Judgement(
+            "wrong result", f"asked what has no answer, at request {unknown.number}: {_asked(unknown)}"
+        )
     half = _half_done(good, seen)
     if half:
         return Judgement("wrong result", f"gave up with {half}")
@@ -138,6 +148,10 @@ def _other_result(good: Any, seen: Any) -> str:
         if times > 1:
             return f"the result came out {times} times"
     return f"came out: {preview(seen)}, not: {preview(good)}"
+
+
+def _asked(call: ModelCall) -> str:
+    return preview(call.request.messages[-1].everything) if call.request.messages else "nothing"
 
 
 def _differing(one: Files, other: Files) -> list[str]:

@@ -21,7 +21,7 @@ from soundstage.errors import WaitTimeout
 from soundstage.faults._calls import actions_of, calls_of
 from soundstage.faults._kinds import Injection
 from soundstage.faults._model import SweptModel
-from soundstage.faults._outcome import Files, Outcome, crash_in
+from soundstage.faults._outcome import Files, Outcome, counted, crash_in
 from soundstage.faults._source import ModelSource
 from soundstage.host import Composition
 from soundstage.journal import Journal
@@ -105,7 +105,7 @@ async def _finish(command: Command, model: SweptModel, within: float) -> str:
             return f"asks without an end: stopped at request {model.requests}"
         await exited
     except WaitTimeout:
-        return f"still running after {within:g} s, {model.requests} requests"
+        return f"still running after {within:g} s, {counted(model.requests, 'request')}"
     finally:
         for task in (exited, flooded):
             task.cancel()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final, NamedTuple
 
+from soundstage.errors import ExpectationError
 from soundstage.faults._kinds import FaultCase
-from soundstage.faults._outcome import VERDICTS, Outcome, Verdict, judge, retries_in
+from soundstage.faults._outcome import VERDICTS, Outcome, Verdict, counted, judge, retries_in
 
 ALLOWED: Final[tuple[Verdict, ...]] = ("survived", "gave up")
 MOMENT: Final = 0.05  # seconds; a shorter wait is the way of a request
@@ -59,6 +60,20 @@ class Sweep(NamedTuple):
     def __str__(self) -> str:
         return "\n".join([*_lines(self), "", *_summary(self)])
 
+    def require_no_findings(self) -> None:
+        """Require that every verdict is allowed.
+
+        Raises:
+            ExpectationError: with the table, if one is not.
+        """
+        if self.findings:
+            raise ExpectationError(
+                f"{len(self.findings)} of {len(self.rows)} faulty runs came to what is not allowed",
+                expected=" or ".join(self.allow),
+                seen=str(self),
+                hint="mend the app, or allow the verdict: allow=(...)",
+            )
+
     def as_json(self) -> dict[str, Any]:
         """The table as JSON values."""
         return {
@@ -106,7 +121,9 @@ def _why(row: SweepRow, *, real: bool) -> str:
 def _summary(sweep: Sweep) -> list[str]:
     counts = Counter(row.verdict for row in sweep.rows)
     shown = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    lines = [f"{len(sweep.rows)} faulty runs over {sweep.calls} model calls: {shown or 'nothing to inject'}"]
+    lines = [
+        f"{counted(len(sweep.rows), 'faulty run')} over {counted(sweep.calls, 'model call')}: {shown or 'none'}"
+    ]
     untried = [row.case for row in sweep.rows if row.verdict == "gave up" and not row.retries]
     if untried:
         lines.append(f"gave up at the first try: {', '.join(untried)}")
