@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -316,8 +317,13 @@ def asked(*parts, **fields):
             asked(Text(text="x"), settings={"n": Decimal(1)}),
             "request.settings['n']",
         ),
+        (
+            asked(Text(text="x"), settings={}),
+            asked(Text(text="x"), settings=MappingProxyType({})),
+            "request.settings",
+        ),
     ],
-    ids=["message", "tool", "settings"],
+    ids=["message", "tool", "settings", "no settings"],
 )
 def test_what_equals_the_request_before_and_is_of_another_type_is_refused(before, after, place):
     journal = Journal()

@@ -42,7 +42,13 @@ def check_envelope(source: str, cause: int | None, at: float | None) -> None:
     Raises:
         TypeError: with the argument and its value.
     """
-    if not (_source_fits(source) and _cause_fits(cause) and _at_fits(at)):
+    fits = (
+        type(source) is str
+        and text_fits(source)
+        and (cause is None or (type(cause) is int and -_WORD <= cause < _WORD))
+        and (at is None or (type(at) is float and at - at == 0))
+    )
+    if not fits:
         refuse_envelope(("source", source, str), ("cause", cause, int | None), ("at", at, float | None))
 
 
@@ -218,8 +224,3 @@ def _text(value: Any) -> bool:
     if type(value) is str:
         return text_fits(value)
     return isinstance(value, str) and bool(_decode_text(_encode(value)) == value)
-
-
-_source_fits: Final = made_check(str)
-_cause_fits: Final = made_check(int | None)
-_at_fits: Final = made_check(float | None)

@@ -149,10 +149,13 @@ class Journal:
 
     def extend(self, events: Iterable[Event], *, source: str = "", cause: int | None = None) -> None:
         """Add events that happen at one moment, in their order; otherwise like `append`, for each of them."""
-        given = tuple(events)
+        given, checks = tuple(events), self._checks
         for event in given:
-            self._checks.refuse_unreadable(event)
-        check_envelope(source, cause, None)
+            if not checks[type(event)](event):
+                refuse_event(event)
+        if (cause is not None and type(cause) is not int) or source not in self._sources:
+            check_envelope(source, cause, None)
+            self._sources.add(source)
         with self._lock:
             records = self._records
             now, run, position = self._now(), self.run, len(records)

@@ -12,10 +12,11 @@ and not identical is asked for its JSON. The request then gets the tuple that is
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from hashlib import blake2b
 from itertools import zip_longest
 from operator import is_
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -25,13 +26,29 @@ from soundstage.journal._faults import refuse_event
 from soundstage.messages import Message, ModelRequest, Text, Thinking, ToolDefinition
 
 _APART: Final = frozenset((ModelRequest, name) for name in ("messages", "tools", "settings"))
-_check_rest: Final = made_check(ModelRequested, without=_APART)
-_check_settings: Final = made_check(dict[str, Any])
-_check_message: Final = struct_check(Message)
-_check_tool: Final = struct_check(ToolDefinition)
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 _keep_in: Final = msgspec.structs.force_setattr
+
+
+class _RequestChecks(NamedTuple):
+    """Checks of the parts of a request: each looked at once, and the rest."""
+
+    message: Callable[[Any], bool]
+    tool: Callable[[Any], bool]
+    settings: Callable[[Any], bool]
+    rest: Callable[[Any], bool]
+
+
+@cache
+def _checks() -> _RequestChecks:
+    """Make them when the first request comes: it takes milliseconds, which an import would cost."""
+    return _RequestChecks(
+        struct_check(Message),
+        struct_check(ToolDefinition),
+        made_check(dict[str, Any]),
+        made_check(ModelRequested, without=_APART),
+    )
 
 
 class Checks(dict[type, Callable[[Any], bool]]):
@@ -70,13 +87,14 @@ class Checks(dict[type, Callable[[Any], bool]]):
             refuse_event(event)
 
     def _request(self, event: ModelRequested) -> bool:
-        if not _check_rest(event):
+        if not _checks().rest(event):
             return False
         request = event.request
         settings = request.settings
         try:
-            if settings != self._settings[0] or _encode(settings) != self._settings[1]:
-                if not _check_settings(settings):
+            none = type(settings) is dict and not settings
+            if not none and (settings != self._settings[0] or _encode(settings) != self._settings[1]):
+                if not _checks().settings(settings):
                     return False
                 line = _encode(settings)
                 self._settings = _decode(line), line
@@ -117,7 +135,7 @@ class Checks(dict[type, Callable[[Any], bool]]):
 
     def _completed(self, values: tuple[Any, ...], found: list[Any]) -> tuple[Any, ...] | None:
         new = [value for value, kept in zip(values, found, strict=True) if kept is None]
-        if not all(map(_check_message, new)):
+        if not all(map(_checks().message, new)):
             return None
         kept = iter(self._ones(new))
         return tuple([next(kept) if one is None else one for one in found])
@@ -126,7 +144,7 @@ class Checks(dict[type, Callable[[Any], bool]]):
         last = self._tools
         if tools == last and _alike(tools, last):
             return last
-        if type(tools) is not tuple or not all(map(_check_tool, tools)):
+        if type(tools) is not tuple or not all(map(_checks().tool, tools)):
             return None
         [self._tools] = self._ones([tools])
         return self._tools

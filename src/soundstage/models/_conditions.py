@@ -7,7 +7,6 @@ value of each question is worked out at most once per request, and only if some 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -91,13 +90,13 @@ class PastCall(NamedTuple):
     arguments: dict[str, Any]
 
 
-class RequestContext(NamedTuple):
+class RequestContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Facts about a request that only its conversation tells; `lost`: conditions about what is not kept, and why."""
 
     previous_agent: str = ""
     iteration: int = 1
     calls: Sequence[PastCall] = ()
-    lost: Mapping[str, str] = MappingProxyType({})
+    lost: Mapping[str, str] = {}
 
 
 class ConditionSource(NamedTuple):

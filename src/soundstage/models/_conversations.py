@@ -40,7 +40,7 @@ class _ScriptedConversation:
                 self.previous = last
             self.agent = agent
         count = self.iterations[name] = self.iterations.get(name, 0) + 1
-        return RequestContext(self.previous, count, self.calls, self.lost)
+        return RequestContext(previous_agent=self.previous, iteration=count, calls=self.calls, lost=self.lost)
 
     def cut(self) -> None:
         """Let the oldest calls go."""

@@ -138,13 +138,16 @@ class _ExchangeLog:
                 asked = asked or self._asked_in.get(request.caller.conversation, 0)
                 if asked:
                     return asked
-        return working_on.get() or self._started(request) or self._prompted(request.caller.conversation)
+        caller = request.caller
+        return (
+            working_on.get()
+            or (self._started(request) if caller.parent else None)
+            or (self._prompted(caller.conversation) if caller.conversation else None)
+        )
 
     def _started(self, request: ModelRequest) -> int | None:
         """The reply of the parent whose call quotes what the agent is asked; its newest one if none does."""
         caller = request.caller
-        if not caller.parent:
-            return None
         calls = self._calls.get((caller.conversation, caller.parent), ())
         asked = request.last_user_text or ""
         quoted = (position for position, call in reversed(calls) if _task_of(call) in asked)
@@ -152,8 +155,6 @@ class _ExchangeLog:
 
     def _prompted(self, conversation: str) -> int | None:
         """The newest message from a world on the channel of this name; a driver's prompt is on its session's."""
-        if not conversation:
-            return None
         for record in self.journal.read(self._looked_at, MessageReceived):
             self._prompts[record.event.channel] = record.position  # type: ignore[attr-defined]
         self._looked_at = len(self.journal)

@@ -28,8 +28,6 @@ class LimitedReply(NamedTuple):
 
 def limited(made: PreparedReply, settings: Mapping[str, Any]) -> LimitedReply:
     """`made`, cut off where the limits in `settings` end it."""
-    if not settings:
-        return LimitedReply(made)
     inner = settings.get(INNER)
     if isinstance(inner, Mapping):
         settings = inner

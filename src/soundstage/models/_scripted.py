@@ -150,14 +150,12 @@ class ScriptedModel:
     def _choose(self, request: ModelRequest) -> _ChosenReply:
         """The answer to `request`; it counts as served."""
         facts, only = self._asked(request)
-        choice = self._chosen(request, facts, only)
+        rule = self._serving.choose(facts, only)
+        choice = self._serve(rule) if rule is not None else self._without_rule(request, facts, only)
         lost = facts.lost
         return choice._replace(served_by=f"{choice.served_by}; {lost}") if lost else choice
 
-    def _chosen(self, request: ModelRequest, facts: RequestFacts, only: str) -> _ChosenReply:
-        rule = self._serving.choose(facts, only)
-        if rule is not None:
-            return self._serve(rule)
+    def _without_rule(self, request: ModelRequest, facts: RequestFacts, only: str) -> _ChosenReply:
         if only:
             return _choice(side_reply(request), "the answer to side requests", -1)
         if self.script.strict:
@@ -209,7 +207,7 @@ class ScriptedModel:
         check_loop(request, reply, choice.label)
         check_calls(request, reply, choice.label)
         made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
-        made, stopped_by = limited(made, request.settings)
+        made, stopped_by = limited(made, request.settings) if request.settings else (made, "")
         self._remember(request, reply)
         return [*made.chunks, finish_chunk(reply, request, made, choice.served_by, stopped_by)]
 

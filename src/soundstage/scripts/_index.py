@@ -117,6 +117,8 @@ class _TextIndex:
             found = self._automaton.find_matches_as_indexes(text, overlapping=True)
         except UnicodeEncodeError:  # half a surrogate pair in the request
             return self._ranks
+        if len(found) == 1:
+            return (self._ranks[found[0][0]],)
         seen = {match[0] for match in found}
         return [self._ranks[number] for number in seen]
 
@@ -195,6 +197,8 @@ class RuleIndex:
         if self._always:
             lists.append(self._always)
         last = self._queue[0] if queue and self._queue else None
+        if last is None and len(lists) == 1:
+            return lists[0]
         if sum(map(len, lists)) > _SHORT:
             return _until(heapq.merge(*lists), last)
         found = sorted(rank for ranks in lists for rank in ranks)

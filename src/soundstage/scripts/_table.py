@@ -157,7 +157,7 @@ class Serving:
         known, rules = facts.known, self._index.rules
         for rank in self._index.candidates(facts, queue=not only):
             rule = rules[rank]
-            if not self._may_serve(rule, only):
+            if (only or rule.times is not None) and not self._may_serve(rule, only):
                 continue
             for name, condition in rule.conditions:
                 value = known[name] if name in known else facts.get(name)
@@ -165,7 +165,7 @@ class Serving:
                     break
             else:
                 self._count(rule)
-                if self.used_up(rule):
+                if rule.times is not None and self.used_up(rule):
                     self._index.retire(rank)
                 return rule
         return None
