@@ -34,7 +34,6 @@ On a system without prctl and /proc, only the program's process group is ended.
 
 from __future__ import annotations
 
-import ctypes
 import marshal
 import os
 import select
@@ -120,6 +119,8 @@ def _remove(folder: str) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
+    import ctypes  # `main` comes here first; whoever imports this file for its protocol does not need it
+
     try:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
     except (OSError, AttributeError):  # another system
@@ -128,6 +129,8 @@ def _prctl(option: int, value: int) -> None:
 
 def _enter(namespaces: list[int]) -> None:
     """In the child: go where the program is to live."""
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     for namespace in namespaces:
         if libc.setns(namespace, 0) != 0:
@@ -137,6 +140,8 @@ def _enter(namespaces: list[int]) -> None:
 
 def _confine() -> None:
     """In the child: let no other process be ended, looked into or reached without a file."""
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     if not sys.platform.startswith("linux"):
         return
