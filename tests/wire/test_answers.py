@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -22,7 +23,10 @@ from soundstage.messages import (
     OpaqueChunk,
     Part,
     Text,
+    TextChunk,
     Thinking,
+    ToolCall,
+    ToolCallChunk,
     Usage,
     respond,
     user,
@@ -259,6 +263,111 @@ def test_the_chunks_of_a_reply_can_be_streamed_again(format_name, chunks, cuts):
     once = read(format_name, streamed(format_name, asked(alt="sse"), [*chunks[:-1], finish]), cuts)
     again = read(format_name, streamed(format_name, asked(alt="sse"), once))
     assert respond(again).parts == respond(once).parts
+
+
+# What stands beside parts goes back where it was
+
+
+def field(name: str, value: Any) -> Opaque:
+    return Opaque(type=name, data={name: value})
+
+
+CITATION = {"type": "char_location", "cited_text": "x"}
+CHOICE = {"index": 1, "message": {"role": "assistant", "content": "b"}, "finish_reason": "stop"}
+CANDIDATE = {"index": 1, "content": {"parts": [{"text": "b"}], "role": "model"}}
+REFUSAL = {"type": "refusal", "refusal": "No."}
+FIELDED: dict[str, tuple[Part, ...]] = {
+    "openai-chat": (
+        Text(text="a"),
+        field("logprobs", {"content": [{"token": "a"}]}),
+        field("refusal", "No."),
+        field("annotations", [{"type": "url_citation"}]),
+        Opaque(type="choice", data=CHOICE),
+    ),
+    "openai-responses": (
+        Text(text="a"),
+        field("annotations", [{"type": "url_citation"}, {"type": "file_citation"}]),
+        field("logprobs", [{"token": "a"}]),
+        field("phase", "commentary"),
+        ToolCall(id="c1", name="look", arguments={"a": 1}),
+        field("mode", "x"),
+        Opaque(type="web_search_call", data={"type": "web_search_call", "id": "ws"}),
+        Opaque(type="refusal", data=REFUSAL),
+    ),
+    "anthropic": (
+        Text(text="a"),
+        field("citations", [CITATION, CITATION]),
+        Text(text="b"),
+        field("container", {"id": "c"}),
+        field("context_management", {"applied_edits": [1]}),
+    ),
+    "gemini": (
+        ToolCall(id="c1", name="look", arguments={"a": 1}),
+        field("thoughtSignature", "c2Vh"),
+        Text(text="a"),
+        field("thoughtSignature", "bA=="),
+        field("inlineData", {"mimeType": "image/png"}),
+        field("groundingMetadata", {"webSearchQueries": ["x"]}),
+        field("promptFeedback", {"safetyRatings": [{"blocked": False}]}),
+        Opaque(type="candidate", data=CANDIDATE),
+    ),
+}
+
+
+def chunks_of(response: ModelResponse) -> list[ModelChunk]:
+    chunks: list[ModelChunk] = []
+    for index, part in enumerate(response.parts):
+        if isinstance(part, Text):
+            chunks.append(TextChunk(index=index, text=part.text))
+        elif isinstance(part, ToolCall):
+            chunks.append(
+                ToolCallChunk(index=index, id=part.id, name=part.name, arguments=part.arguments_json)
+            )
+        elif isinstance(part, Opaque):
+            chunks.append(OpaqueChunk(index=index, type=part.type, data=part.data))
+    return [*chunks, FinishChunk(finish=response.finish)]
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("framing", ["whole", "streamed"])
+def test_what_stands_beside_the_parts_is_written_where_it_is_read(format_name, framing):
+    response = ModelResponse(parts=FIELDED[format_name])
+    if framing == "whole":
+        data = CODECS[format_name].encode(response, asked(), STAMP)
+    else:
+        data = streamed(format_name, asked(alt="sse"), chunks_of(response))
+    assert sorted(respond(read(format_name, data)).parts, key=repr) == sorted(response.parts, key=repr)
+
+
+def test_fields_are_where_the_providers_have_them():
+    def written(format_name):
+        response = ModelResponse(parts=FIELDED[format_name])
+        return json.loads(CODECS[format_name].encode(response, asked(), STAMP))
+
+    chat = written("openai-chat")["choices"]
+    assert chat[0]["message"]["refusal"] == "No."
+    assert chat[0]["logprobs"] == {"content": [{"token": "a"}]}
+    assert chat[1] == CHOICE
+    message, call, _, refusal = written("openai-responses")["output"]
+    assert [annotation["type"] for annotation in message["content"][0]["annotations"]] == [
+        "url_citation",
+        "file_citation",
+    ]
+    assert (message["phase"], call["mode"]) == ("commentary", "x")
+    assert (refusal["type"], refusal["content"]) == ("message", [REFUSAL])
+    anthropic_message = written("anthropic")
+    assert anthropic_message["content"][0]["citations"] == [CITATION, CITATION]
+    assert anthropic_message["container"] == {"id": "c"}
+    answer = written("gemini")
+    first, second = answer["candidates"]
+    assert [sorted(part) for part in first["content"]["parts"]] == [
+        ["functionCall", "thoughtSignature"],
+        ["text", "thoughtSignature"],
+        ["inlineData"],
+    ]
+    assert first["groundingMetadata"] == {"webSearchQueries": ["x"]}
+    assert second == CANDIDATE
+    assert answer["promptFeedback"] == {"safetyRatings": [{"blocked": False}]}
 
 
 # Errors

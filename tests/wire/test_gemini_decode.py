@@ -121,6 +121,7 @@ def test_parts_keep_their_order_and_unknown_ones_are_kept_as_they_are():
         (
             Thinking(text="hm", signature="c2ln"),
             Text(text="so"),
+            Opaque(type="thoughtSignature", data={"thoughtSignature": "c2ln"}),
             Opaque(type="executableCode", data={"executableCode": {"code": "1"}}),
         ),
         (Text(text=""),),

@@ -261,6 +261,24 @@ def test_signatures_of_gemini_go_back_where_they_were():
     ]
 
 
+def test_a_signature_that_a_client_sends_is_passed_on_with_its_call():
+    said = {
+        "role": "model",
+        "parts": [
+            {"functionCall": {"id": "c1", "name": "look", "args": {}}, "thoughtSignature": "c2Vh"},
+            {"text": "a", "thoughtSignature": "bA=="},
+        ],
+    }
+    answered = {"functionResponse": {"id": "c1", "name": "look", "response": {"output": "ok"}}}
+    contents = [
+        {"role": "user", "parts": [{"text": "hi"}]},
+        said,
+        {"role": "user", "parts": [answered]},
+    ]
+    request = CODECS["gemini"].decode(json.dumps({"contents": contents}).encode(), PARAMETERS)
+    assert FORMATS["gemini"].encode(request, "m")["contents"] == contents
+
+
 def test_gemini_settings_made_in_process_are_translated():
     made = {
         "max_tokens": 9,

@@ -7,6 +7,9 @@ Source: the provider's reference for streamed messages and for errors.
 
 `message_start` estimates the tokens that went in, as scripted usage does; `message_delta` has the final numbers, and
 they replace the estimate. Thinking without a signature gets one of ours, since clients have to send one back.
+
+An opaque part that is a field belongs to the block before it, or to the message. In a stream, citations have deltas;
+another field of a block has none, and is left out.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from soundstage.messages import (
     ModelRequest,
     ModelResponse,
     Opaque,
+    OpaqueChunk,
     Part,
     StartChunk,
     Text,
@@ -35,7 +39,7 @@ from soundstage.messages import (
 from soundstage.models import asked_tokens
 from soundstage.wire import _sse
 from soundstage.wire._codec import AnswerStamp, ErrorAnswer
-from soundstage.wire._parts import SEAL, BlockChunk, check_first
+from soundstage.wire._parts import SEAL, BlockChunk, check_first, is_field
 
 FINISH: Final[dict[FinishReason, str]] = {
     "stop": "end_turn",
@@ -57,6 +61,7 @@ ERRORS: Final = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+OF_MESSAGE: Final = ("container", "stop_details", "context_management")  # fields that are not a block's
 DETAILED: Final = ("thread_unsupported_request",)  # codes that clients look for
 _PING: Final = _sse.event("ping", {"type": "ping"})
 _STOP: Final = _sse.event("message_stop", {"type": "message_stop"})
@@ -66,7 +71,12 @@ def encode(response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -
     """A whole message."""
     message = _message(response.model or request.model, stamp, response.usage)
     omitted = omits_thinking(request)
-    message["content"] = [_block(part, omitted=omitted) for part in response.parts]
+    for part in response.parts:
+        if isinstance(part, Opaque) and is_field(part):
+            place = message if part.type in OF_MESSAGE or not message["content"] else message["content"][-1]
+            place.update(part.data)
+        else:
+            message["content"].append(_block(part, omitted=omitted))
     return _sse.encode_json(message | _stop(response))
 
 
@@ -136,6 +146,7 @@ class MessageEncoder:
         self._signature = ""
         self._unsealed = ""  # the seal of the open block, if it brings none
         self._delta = b""
+        self._fields: dict[str, Any] = {}  # of the message, for its end
         self._omits = omits_thinking(request)
 
     def begin(self) -> bytes:
@@ -146,6 +157,8 @@ class MessageEncoder:
             return chunk.data
         if isinstance(chunk, StartChunk | FinishChunk):
             return b""
+        if isinstance(chunk, OpaqueChunk) and is_field(chunk):
+            return self._field(chunk)
         started = b"" if self._open and chunk.index == self._index else self._start(chunk)
         piece = ""
         if isinstance(chunk, TextChunk):
@@ -156,6 +169,20 @@ class MessageEncoder:
             piece = "" if self._omits else chunk.text
             self._signature += chunk.signature
         return started + self._delta + _sse.encode_json(piece) + b"}}\n\n" if piece else started
+
+    def _field(self, chunk: OpaqueChunk) -> bytes:
+        """The events for a field of the open block; one of the message waits for its end."""
+        if chunk.type in OF_MESSAGE:
+            self._fields |= chunk.data
+        if chunk.type != "citations" or not self._open:
+            return b""
+        deltas = [{"type": "citations_delta", "citation": citation} for citation in chunk.data["citations"]]
+        return b"".join(
+            _sse.event(
+                "content_block_delta", {"type": "content_block_delta", "index": self._number, "delta": delta}
+            )
+            for delta in deltas
+        )
 
     def _start(self, chunk: BlockChunk) -> bytes:
         check_first(chunk, self._index)
@@ -187,8 +214,10 @@ class MessageEncoder:
     def finish(self, finish: FinishChunk) -> bytes:
         event = {
             "type": "message_delta",
-            "delta": _stop(finish),
+            "delta": _stop(finish)
+            | {name: self._fields.pop(name) for name in OF_MESSAGE[:2] if name in self._fields},
             "usage": _usage(finish.usage),
+            **self._fields,
         }
         return self._stop() + _sse.event("message_delta", event) + _STOP
 

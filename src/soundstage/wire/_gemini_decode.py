@@ -7,6 +7,8 @@ client sends a streamed answer back piece by piece.
 
 Calls often have no id and results only the name of the function. Such a call gets an id from its position
 (`call_<content>_<part>`), and a result the id of the first call with its name that no other result answers.
+
+A signature is a part of the thinking that it seals. That of a text or a call is an opaque part behind it.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ Fields = dict[str, Any]
 ROLES: Final[dict[str, Role]] = {"user": "user", "model": "assistant", "function": "tool"}
 _KNOWN: Final = frozenset({"contents", "systemInstruction", "tools"})
 _ABOUT_A_PART: Final = frozenset({"thought", "thoughtSignature", "mediaResolution", "mediaProcessing"})
+SIGNATURE: Final = "thoughtSignature"
 MOST_STOPS: Final = 5
 _WRONG_LIMIT: Final = "* GenerateContentRequest.generation_config.{name}: must be {wanted}\n"
 _STRING: Final = "TYPE_STRING"
@@ -161,10 +164,14 @@ def _content(content: Fields, number: int) -> Message:
 
 def _parts(content: Fields, path: str, number: int) -> tuple[Part, ...]:
     parts = _repeated(content, "parts", f"{path}.parts", "Part")
-    return tuple(
-        _part(part, f"{path}.parts[{position}]", f"call_{number}_{position}")
-        for position, part in enumerate(parts)
-    )
+    found: list[Part] = []
+    for position, part in enumerate(parts):
+        made = _part(part, f"{path}.parts[{position}]", f"call_{number}_{position}")
+        found.append(made)
+        if SIGNATURE in part and isinstance(made, Text | ToolCall):
+            sealed = {SIGNATURE: _string(part, SIGNATURE, f"{path}.parts[{position}]")}
+            found.append(Opaque(type=SIGNATURE, data=sealed))
+    return tuple(found)
 
 
 def _part(part: Fields, path: str, derived_id: str) -> Part:

@@ -5,6 +5,9 @@ the usage. Text and thinking go out as they come. A tool call has no pieces on t
 its block ends, and the seal on thinking with it. With `alt=sse` the pieces are events; without, they are the
 items of one JSON array. Source: the provider's reference for streamGenerateContent.
 
+An opaque part may be a signature, which belongs to the part before it, or a field of the candidate, such as
+`groundingMetadata`, which a stream has in its last response; one of the type `candidate` is a further candidate.
+
 Arguments that are no JSON object cannot be sent. The provider leaves such a call out and gives the reason
 MALFORMED_FUNCTION_CALL, and so do we.
 """
@@ -24,6 +27,7 @@ from soundstage.messages import (
     ModelRequest,
     ModelResponse,
     Opaque,
+    OpaqueChunk,
     Part,
     StartChunk,
     Text,
@@ -37,7 +41,7 @@ from soundstage.messages import (
 )
 from soundstage.wire import _sse
 from soundstage.wire._codec import AnswerStamp, ErrorAnswer
-from soundstage.wire._parts import BlockChunk, check_first
+from soundstage.wire._parts import BlockChunk, check_first, is_field
 
 MEDIA_TYPE: Final = "application/json; charset=UTF-8"
 FINISH: Final[dict[FinishReason, str]] = {
@@ -48,6 +52,20 @@ FINISH: Final[dict[FinishReason, str]] = {
     "pause": "STOP",
     "error": "OTHER",
 }
+SIGNATURE: Final = "thoughtSignature"
+FIELDS: Final = frozenset(  # of a candidate
+    {
+        "citationMetadata",
+        "finishMessage",
+        "groundingAttributions",
+        "groundingMetadata",
+        "logprobsResult",
+        "safetyRatings",
+        "urlContextMetadata",
+    }
+)
+FEEDBACK: Final = "promptFeedback"  # a field of the whole answer
+CANDIDATE: Final = "candidate"
 MALFORMED: Final = "MALFORMED_FUNCTION_CALL"
 STATUSES: Final = {
     400: "INVALID_ARGUMENT",
@@ -68,21 +86,61 @@ _BASE64: Final = re.compile(r"(?:[\w+/-]{4})*(?:[\w+/-]{2}==|[\w+/-]{3}=)?", re.
 def encode(response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
     """A whole response."""
     model = response.model or request.model
-    parts = [made for part in response.parts if (made := _part(part)) is not None]
+    parts: list[dict[str, Any]] = []
+    beside = _Beside()
+    for part in response.parts:
+        if isinstance(part, Opaque) and beside.take(part):
+            continue
+        made = _part(part)
+        if made is not None:
+            add_part(parts, made)
     malformed = [part for part in response.parts if isinstance(part, ToolCall) and part.raw]
     candidate = {
         "content": {"parts": parts, "role": "model"} if parts else {"role": "model"},
+        **beside.fields,
         **_reason(response.finish, malformed[0] if malformed else None),
         "index": 0,
     }
     return _sse.encode_json(
         {
-            "candidates": [candidate],
+            **beside.feedback,
+            "candidates": [candidate, *beside.candidates],
             "usageMetadata": _usage(response.usage),
             "modelVersion": model,
             "responseId": stamp.id,
         }
     )
+
+
+class _Beside:
+    """Opaque parts that are none of the content: fields of the candidate and of the answer, and further candidates."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.feedback: dict[str, Any] = {}
+        self.candidates: list[Any] = []
+
+    def take(self, part: Opaque | OpaqueChunk) -> bool:
+        """Whether `part` is one of these; it is kept then."""
+        if part.type == CANDIDATE:
+            self.candidates.append(part.data)
+        elif part.type in FIELDS and is_field(part):
+            self.fields |= part.data
+        elif part.type == FEEDBACK and is_field(part):
+            self.feedback |= part.data
+        else:
+            return False
+        return True
+
+
+def add_part(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
+    """Add a part; a signature alone is that of the part before it, or stands with an empty text."""
+    if part.keys() != {SIGNATURE}:
+        parts.append(part)
+    elif parts and SIGNATURE not in parts[-1]:
+        parts[-1] |= part
+    else:
+        parts.append({"text": "", **part})
 
 
 def _part(part: Part) -> dict[str, Any] | None:
@@ -157,6 +215,7 @@ class ContentEncoder:
         self._kept: ToolCallChunk | ThinkingChunk | None = None  # the beginning of the block that is kept
         self._pieces: list[str] = []
         self._malformed: ToolCall | None = None
+        self._beside = _Beside()
 
     def begin(self) -> bytes:
         return b"" if self._events else b"["
@@ -166,17 +225,24 @@ class ContentEncoder:
             return chunk.data
         if isinstance(chunk, StartChunk | FinishChunk):
             return b""
+        if isinstance(chunk, OpaqueChunk):
+            return b"" if self._beside.take(chunk) else self._opaque(chunk)
         ended = b"" if chunk.index == self._index else self._responses(self._start(chunk))
         if isinstance(chunk, TextChunk):
             return ended + self._responses([{"text": chunk.text}] if chunk.text else [])
         if isinstance(chunk, ThinkingChunk):
             self._pieces.append(chunk.signature)
             return ended + self._responses([_thought(chunk.text, "")] if chunk.text else [])
-        if isinstance(chunk, ToolCallChunk):
-            self._pieces.append(chunk.arguments)
-            return ended
+        self._pieces.append(chunk.arguments)
+        return ended
+
+    def _opaque(self, chunk: OpaqueChunk) -> bytes:
+        """The response with an opaque part; what was kept of the block before goes with it."""
+        parts = self._start(chunk)
         part = _part(Opaque(type=chunk.type, data=chunk.data))
-        return ended + self._responses([part] if part is not None else [])
+        if part is not None:
+            add_part(parts, part)
+        return self._responses(parts)
 
     def _start(self, chunk: BlockChunk) -> list[dict[str, Any]]:
         """Begin the block of `chunk`; what was kept of the block before it is returned."""
@@ -221,10 +287,17 @@ class ContentEncoder:
         parts = self._end() or [{"text": ""}]
         candidate = {
             "content": {"parts": parts, "role": "model"},
+            **self._beside.fields,
             **_reason(finish.finish, self._malformed),
             "index": 0,
         }
-        last = {"candidates": [candidate], "usageMetadata": _usage(finish.usage), **self._about}
+        candidates = [candidate, *self._beside.candidates]
+        last = {
+            **self._beside.feedback,
+            "candidates": candidates,
+            "usageMetadata": _usage(finish.usage),
+            **self._about,
+        }
         return self._framed(_sse.encode_json(last)) + (b"" if self._events else b"]")
 
     def error(self, error: ProviderError) -> bytes:

@@ -3,7 +3,8 @@
 Source: the provider's API reference for chat completions, chat completion chunks and error codes; the words
 of refusals are those of its servers. A chat reply holds text and tool calls apart, so the order between them
 is lost on this wire; thinking goes into `reasoning_content`, as servers compatible with this format do. An
-opaque block adds its fields to the message: `{"type": "refusal", "refusal": "No."}` is a refusal.
+opaque block adds its fields to the message: `{"type": "refusal", "refusal": "No."}` is a refusal. One of the type
+`choice` is a further choice.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ _CALL_KEYS: Final = {
 }  # by whether a tool is custom
 
 
+CHOICE: Final = "choice"
 USAGE: Final = (("stream_options", "include_usage"), ("usage", "include"))  # the second is OpenRouter's
 
 
@@ -99,14 +101,20 @@ class OpenAIChat:
     def encode(self, response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
         """See `Codec.encode`."""
         message = _answer(response.parts, request.tools)
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[response.finish]}
+        choice = {
+            "index": 0,
+            "message": message,
+            "logprobs": message.pop("logprobs", None),
+            "finish_reason": FINISH[response.finish],
+        }
+        others = [part.data for part in response.parts if isinstance(part, Opaque) and part.type == CHOICE]
         return _sse.encode_json(
             {
                 "id": f"chatcmpl-{stamp.id}",
                 "object": "chat.completion",
                 "created": stamp.created,
                 "model": response.model or request.model,
-                "choices": [choice],
+                "choices": [choice, *others],
                 "usage": _usage(response.usage),
                 "system_fingerprint": "fp_soundstage",
             }
@@ -154,8 +162,20 @@ class _ChatEncoder:
         if isinstance(chunk, ThinkingChunk) and chunk.text:
             return self._choice({"reasoning_content": chunk.text})
         if isinstance(chunk, OpaqueChunk):
-            return self._choice(_opaque_fields(chunk))
+            return self._opaque(chunk)
         return chunk.data if isinstance(chunk, GarbledChunk) else b""
+
+    def _opaque(self, chunk: OpaqueChunk) -> bytes:
+        """Fields of the message, which a choice has beside it, or a choice of its own."""
+        if chunk.type == CHOICE:
+            delta = {**chunk.data, "delta": chunk.data.get("message") or {}}
+            choices = [{name: value for name, value in delta.items() if name != "message"}]
+            return self._head + b',"choices":' + _sse.encode_json(choices) + b"}\n\n"
+        fields = _opaque_fields(chunk)
+        if "logprobs" not in fields:
+            return self._choice(fields)
+        choices = [{"index": 0, "delta": {}, "logprobs": fields["logprobs"], "finish_reason": None}]
+        return self._head + b',"choices":' + _sse.encode_json(choices) + b"}\n\n"
 
     def _call_delta(self, chunk: ToolCallChunk) -> dict[str, Any]:
         if chunk.index in self._calls:
@@ -361,7 +381,7 @@ def _answer(parts: tuple[Part, ...], tools: tuple[ToolDefinition, ...]) -> dict[
             calls.append(part)
         elif isinstance(part, Thinking):
             thinking += part.text
-        elif isinstance(part, Opaque):
+        elif isinstance(part, Opaque) and part.type != CHOICE:
             more |= _opaque_fields(part)
     message: dict[str, Any] = {
         "role": "assistant",

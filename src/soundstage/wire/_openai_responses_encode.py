@@ -31,9 +31,10 @@ from soundstage.messages import (
 from soundstage.models.response_calls import CALLS, CallForm, built_in_item, calls_of, joined
 from soundstage.wire import _openai
 from soundstage.wire._codec import AnswerStamp
-from soundstage.wire._parts import SEAL
+from soundstage.wire._parts import SEAL, is_field
 from soundstage.wire._sse import encode_json
 
+OF_TEXT: Final = ("annotations", "logprobs")  # fields of a text in an item; others are the item's
 STATUS: Final[dict[FinishReason, str]] = {
     "stop": "completed",
     "tool_calls": "completed",
@@ -98,6 +99,7 @@ class OutputItem:
     __slots__ = (
         "call_id",
         "called",
+        "fields",
         "grammar",
         "id",
         "kind",
@@ -121,6 +123,7 @@ class OutputItem:
         self.call_id = call_id
         self.pieces: list[str] = []
         self.signature = ""
+        self.fields: dict[str, Any] = {}  # that stand beside its text
 
     @property
     def text(self) -> str:
@@ -131,7 +134,8 @@ class OutputItem:
         """The part that holds the text."""
         if self.kind == "reasoning":
             return {"type": "summary_text", "text": text}
-        return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+        beside = {name: self.fields.get(name, []) for name in OF_TEXT}
+        return {"type": "output_text", **beside, "text": text}
 
     def announced(self) -> dict[str, Any]:
         """The item before it has any text."""
@@ -141,7 +145,8 @@ class OutputItem:
         """The item with all its text."""
         text = self.text
         parts = [self.part(text)] if text or self.kind == "message" else []
-        return self._item(parts, text, status)
+        own = {name: value for name, value in self.fields.items() if name not in OF_TEXT}
+        return self._item(parts, text, status) | own
 
     def _item(self, parts: list[dict[str, Any]], text: str, status: str) -> dict[str, Any]:
         head = {"id": self.id, "type": self.kind}
@@ -171,11 +176,31 @@ def whole(part: Opaque | OpaqueChunk | ToolResult) -> dict[str, Any]:
     if isinstance(part, ToolResult):
         return {"type": "function_call_output", "call_id": part.call_id, "output": part.text}
     data = part.data if isinstance(part.data, dict) else {"data": part.data}
-    return {"type": part.type, **data}
+    item = {"type": part.type, **data}
+    if part.type == "refusal":
+        return {"type": "message", "status": "completed", "role": "assistant", "content": [item]}
+    return item
+
+
+def _with_fields(parts: Sequence[Part]) -> list[tuple[Part, dict[str, Any]]]:
+    """The parts that are items, each with the opaque parts behind it that are fields."""
+    found: list[tuple[Part, dict[str, Any]]] = []
+    for part in parts:
+        if found and isinstance(part, Opaque) and is_field(part) and not isinstance(found[-1][0], Opaque):
+            found[-1][1].update(part.data)
+        else:
+            found.append((part, {}))
+    return found
 
 
 def _encode_part(
-    part: Part, number: int, stamp: AnswerStamp, calls: Callable[[str], CallForm], status: str, seal: str
+    part: Part,
+    fields: dict[str, Any],
+    number: int,
+    stamp: AnswerStamp,
+    calls: Callable[[str], CallForm],
+    status: str,
+    seal: str,
 ) -> bytes:
     """The item for one part of a complete reply."""
     if isinstance(part, Opaque | ToolResult):
@@ -187,6 +212,7 @@ def _encode_part(
         item = OutputItem("message" if isinstance(part, Text) else "reasoning", number, stamp)
         item.pieces.append(part.text)
         item.signature = part.signature or seal if isinstance(part, Thinking) else ""
+    item.fields = fields
     return encode_json(item.finished(status))
 
 
@@ -251,11 +277,12 @@ def encode(response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -
     """See `Codec.encode`."""
     calls = calls_of(request.tools)
     seal = seal_of(request)
-    last = len(response.parts) - 1
+    parts = _with_fields(response.parts)
+    last = len(parts) - 1
     ending = last_status(STATUS[response.finish])
     items = [
-        _encode_part(part, number, stamp, calls, ending if number == last else "completed", seal)
-        for number, part in enumerate(response.parts)
+        _encode_part(part, fields, number, stamp, calls, ending if number == last else "completed", seal)
+        for number, (part, fields) in enumerate(parts)
     ]
     return ResponseObject(request, stamp).finished(response, items)
 

@@ -38,7 +38,7 @@ from soundstage.wire._openai_responses_encode import (
     seal_of,
     whole,
 )
-from soundstage.wire._parts import BlockChunk, check_first
+from soundstage.wire._parts import BlockChunk, check_first, is_field
 from soundstage.wire._sse import encode_json
 
 _Piece = TextChunk | ThinkingChunk | ToolCallChunk
@@ -70,6 +70,8 @@ class ResponsesEncoder:
             return b""
         if not isinstance(chunk, OpaqueChunk) and self._item is not None and chunk.index == self._block:
             return self._add(self._item, chunk)
+        if isinstance(chunk, OpaqueChunk) and self._item is not None and is_field(chunk):
+            return self._field(self._item, chunk)
         check_first(chunk, self._block)
         self._block = chunk.index
         closing = self._close()
@@ -125,6 +127,18 @@ class ResponsesEncoder:
             return b""
         fields = {**item.place, **item.marks, "delta": text}
         return opening + self._event(f"response.{item.grammar.text}.delta", fields)
+
+    def _field(self, item: OutputItem, chunk: OpaqueChunk) -> bytes:
+        """A field of the open item: it is in the finished one, and annotations are told at once."""
+        item.fields |= chunk.data
+        annotations = chunk.data.get("annotations") if item.kind == "message" else None
+        return b"".join(
+            self._event(
+                "response.output_text.annotation.added",
+                {**item.place, "annotation_index": number, "annotation": annotation},
+            )
+            for number, annotation in enumerate(annotations or ())
+        )
 
     def _close(self, status: str = "completed") -> bytes:
         item, self._item = self._item, None

@@ -7,13 +7,26 @@ from collections.abc import Iterable
 from typing import Final
 
 from soundstage.errors import InvalidStateError
-from soundstage.messages import Message, OpaqueChunk, TextChunk, ThinkingChunk, ToolCallChunk
+from soundstage.messages import Message, Opaque, OpaqueChunk, Part, TextChunk, ThinkingChunk, ToolCallChunk
 
 CHARACTERS_PER_TOKEN: Final = 4
 SEAL: Final = base64.b64encode(b"thinking of soundstage").decode()
 """The signature of thinking that has none of its own: clients send it back, and providers refuse thinking without."""
 
 BlockChunk = TextChunk | ThinkingChunk | ToolCallChunk | OpaqueChunk
+
+
+def is_field(part: Part | BlockChunk) -> bool:
+    """Whether an opaque part is a field beside the part before it, or beside the answer, and not a part of its own.
+
+    >>> is_field(Opaque(type="citations", data={"citations": []}))
+    True
+    >>> is_field(Opaque(type="image", data={"type": "image"}))
+    False
+    """
+    if not isinstance(part, Opaque | OpaqueChunk):
+        return False
+    return isinstance(part.data, dict) and part.data.keys() == {part.type}
 
 
 def check_first(chunk: BlockChunk, latest: int) -> None:
