@@ -443,6 +443,34 @@ def test_show_of_something_else_than_a_journal_is_exit_code_2(soundstage, script
         assert "Traceback" not in done.stderr
 
 
+# --- diff
+
+
+def test_diff_of_two_served_runs_names_the_first_divergence_and_its_cause(soundstage, tmp_path, script):
+    journals = [tmp_path / "good.jsonl", tmp_path / "bad.jsonl"]
+    path = script(GOOD)
+
+    async def main():
+        for journal, words in zip(journals, ("hello", "hello there"), strict=True):
+            async with serving(tmp_path, "--script", path, "--journal", journal) as (server, http):
+                ask = {**ASK, "messages": [{"role": "user", "content": words}]}
+                text_of(await http.post(CHAT, json=ask))
+                await server.end()
+
+    run(main())
+    same = soundstage("diff", journals[0], journals[0])
+    assert (same.returncode, same.stdout, same.stderr) == (0, "same: 1 step\n", "")
+    done = soundstage("diff", *journals, "--html", "diff.html")
+    assert done.returncode == 1
+    assert done.stdout.startswith("divergence: prompt edited\nmain, step 1 (A @3, B @3); - is A, good.jsonl;")
+    assert (tmp_path / "diff.html").is_file()
+    found = json.loads(soundstage("diff", *journals, "--json").stdout)
+    assert (found["same"], found["first"]["found"][0]["cause"]) == (False, "prompt edited")
+    assert soundstage("diff", *journals, "--mask", "/hello.*/").returncode == 0
+    for wrong in ((journals[0], path), (journals[0],), (journals[0], journals[1], "--mask", "")):
+        assert soundstage("diff", *wrong).returncode == 2
+
+
 # --- the command line itself
 
 
@@ -450,7 +478,7 @@ def test_show_of_something_else_than_a_journal_is_exit_code_2(soundstage, script
 def test_help_lists_the_commands_and_the_exit_codes(soundstage, program):
     done = soundstage("--help", program=program)
     assert (done.returncode, done.stderr) == (0, "")
-    for word in ("demo", "serve", "check", "schema", "show", "Exit codes: 0 good"):
+    for word in ("demo", "serve", "check", "schema", "show", "diff", "Exit codes: 0 good"):
         assert word in done.stdout
     assert soundstage("-h", program=program).stdout == done.stdout
 

@@ -16,8 +16,8 @@ text that all texts of both requests go through.
     system prompt edited: messages[0] system, part 1: recorded 'You are brief.', seen 'You are kind.'
 """
 
-from soundstage.differences._compare import differences
-from soundstage.differences._form import digest_of
+from soundstage.differences._compare import differences, reply_differences
+from soundstage.differences._form import digest_of, message_prints
 from soundstage.differences._sketch import RequestSketch, nearness, sketch_of
 from soundstage.differences._text import unified
 from soundstage.differences._types import Cause, Difference, Normaliser
@@ -29,7 +29,9 @@ __all__ = [
     "RequestSketch",
     "differences",
     "digest_of",
+    "message_prints",
     "nearness",
+    "reply_differences",
     "sketch_of",
     "unified",
 ]

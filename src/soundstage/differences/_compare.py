@@ -9,15 +9,17 @@ swapped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
+
+import msgspec
 
 from soundstage.differences._align import Pair, apart, word_likeness
 from soundstage.differences._form import MessageForm, PartForm, RequestForm, form_of, print_of
 from soundstage.differences._types import Cause, Difference, Normaliser
 from soundstage.differences._words import Sides, cut_lines, json_of, text_sides, value_sides
 from soundstage.match import preview
-from soundstage.messages import ModelRequest
+from soundstage.messages import ModelRequest, ModelResponse
 
 _FIRST: Final[tuple[Cause, ...]] = (
     "system prompt edited",
@@ -33,11 +35,17 @@ _BY_ROLE: Final[dict[str, Cause]] = {
 }
 _BY_KIND: Final[dict[str, Cause]] = {"tool result": "tool result differs"}
 _ALIKE: Final = 0.1  # of two texts in the same role that have no word in common: they are a pair nevertheless
+_REPLY: Final = "messages[0] assistant"
+_Made = tuple[set[str], set[str]]  # the prints of the calls of both requests
 _ABSENT: Final = {"model": "none", "format": "in process"}
 
 
 def differences(
-    recorded: ModelRequest, seen: ModelRequest, *, normalise: Normaliser | None = None
+    recorded: ModelRequest,
+    seen: ModelRequest,
+    *,
+    normalise: Normaliser | None = None,
+    known: tuple[Collection[int], Collection[int]] = ((), ()),
 ) -> tuple[Difference, ...]:
     """All that differs between a recorded request and one that is made now; the first one is the cause to name.
 
@@ -45,6 +53,7 @@ def differences(
         recorded: the request as it was.
         seen: the request as it is.
         normalise: takes out of every text what changes from run to run: times, paths, ids.
+        known: places of messages, on each side, that are not compared: an earlier request had them.
 
     Example:
         >>> from soundstage.messages import user
@@ -57,9 +66,42 @@ def differences(
     before, now = form_of(recorded, normalise), form_of(seen, normalise)
     if before == now:
         return ()
-    found = [*_messages(before.messages, now.messages), *_tools(before, now), *_settings(before, now)]
+    old, new = (_unknown(form, places) for form, places in zip((before, now), known, strict=True))
+    made = (_calls_of(before.messages), _calls_of(now.messages))
+    found = [*_messages(old, new, made), *_tools(before, now), *_settings(before, now)]
     rank = {cause: place for place, cause in enumerate(_FIRST)}
     return tuple(sorted(found, key=lambda one: rank.get(one.cause, len(_FIRST))))
+
+
+def reply_differences(
+    recorded: ModelResponse, seen: ModelResponse, *, normalise: Normaliser | None = None
+) -> tuple[Difference, ...]:
+    """All that differs between two replies: what was said, which tools were asked for, why the model stopped.
+
+    Args:
+        recorded: the reply as it was.
+        seen: the reply as it is.
+        normalise: takes out of every text what changes from run to run.
+
+    Example:
+        >>> from soundstage.messages import Text
+        >>> old, new = (ModelResponse(parts=(Text(text=word),)) for word in ("yes", "no"))
+        >>> [str(one) for one in reply_differences(old, new)]
+        ["reply differs: reply, part 1: recorded 'yes', seen 'no'"]
+    """
+    old, new = (ModelRequest(model="", messages=(reply.message(),)) for reply in (recorded, seen))
+    found = [
+        msgspec.structs.replace(one, cause="reply differs", where=one.where.replace(_REPLY, "reply", 1))
+        for one in differences(old, new, normalise=normalise)
+    ]
+    if recorded.finish != seen.finish:
+        words = [repr(reply.finish) for reply in (recorded, seen)]
+        found.append(Difference(cause="reply differs", where="finish", recorded=words[0], seen=words[1]))
+    return tuple(found)
+
+
+def _unknown(form: RequestForm, known: Collection[int]) -> tuple[MessageForm, ...]:
+    return tuple(message for message in form.messages if message.place not in known)
 
 
 def _settings(before: RequestForm, now: RequestForm) -> Iterator[Difference]:
@@ -96,15 +138,15 @@ def _difference(cause: Cause, where: str, sides: Sides) -> Difference:
     )
 
 
-def _messages(before: tuple[MessageForm, ...], now: tuple[MessageForm, ...]) -> Iterator[Difference]:
+def _messages(
+    before: tuple[MessageForm, ...], now: tuple[MessageForm, ...], made: _Made
+) -> Iterator[Difference]:
     def likeness(i: int, k: int) -> float:
         if before[i].role != now[k].role:
             return 0.0
         return _ALIKE + (1 - _ALIKE) * word_likeness(before[i].words, now[k].words)
 
-    made = [_calls_of(side) for side in (before, now)]
-    old_prints, new_prints = ([print_of((one.role, one.parts)) for one in side] for side in (before, now))
-    for pair in apart(old_prints, new_prints, likeness):
+    for pair in apart([one.print for one in before], [one.print for one in now], likeness):
         old = before[pair.recorded] if pair.recorded is not None else None
         new = now[pair.seen] if pair.seen is not None else None
         if old is None or new is None or pair.moved:
@@ -148,7 +190,7 @@ def _cause_of(message: MessageForm) -> Cause:
     return _BY_KIND.get(kinds.pop(), _BY_ROLE[message.role]) if len(kinds) == 1 else _BY_ROLE[message.role]
 
 
-def _message(old: MessageForm, new: MessageForm, made: list[set[str]]) -> Iterator[Difference]:
+def _message(old: MessageForm, new: MessageForm, made: _Made) -> Iterator[Difference]:
     def likeness(i: int, k: int) -> float:
         return _part_likeness(old.parts[i], new.parts[k])
 
@@ -167,9 +209,7 @@ def _part_likeness(one: PartForm, other: PartForm) -> float:
     return _ALIKE + near + (1 - _ALIKE - 0.5) * words
 
 
-def _part(
-    where: str, pair: Pair, old: MessageForm, new: MessageForm, made: list[set[str]]
-) -> Iterator[Difference]:
+def _part(where: str, pair: Pair, old: MessageForm, new: MessageForm, made: _Made) -> Iterator[Difference]:
     before = old.parts[pair.recorded] if pair.recorded is not None else None
     now = new.parts[pair.seen] if pair.seen is not None else None
     known = now or before
@@ -193,7 +233,7 @@ def _named(part: PartForm) -> str:
     return f"{part.kind} {preview(part.words)}"
 
 
-def _part_sides(before: PartForm, now: PartForm, made: list[set[str]]) -> Iterator[Sides]:
+def _part_sides(before: PartForm, now: PartForm, made: _Made) -> Iterator[Sides]:
     """The places within a part that differ."""
     if before.name != now.name:
         yield Sides(", name", repr(before.name), repr(now.name))
@@ -207,7 +247,7 @@ def _part_sides(before: PartForm, now: PartForm, made: list[set[str]]) -> Iterat
     yield from _answered(before, now, made)
 
 
-def _answered(before: PartForm, now: PartForm, made: list[set[str]]) -> Iterator[Sides]:
+def _answered(before: PartForm, now: PartForm, made: _Made) -> Iterator[Sides]:
     """Results of different calls; where the calls themselves differ, that has been said."""
     if before.answers != now.answers:
         calls = (before.answers, now.answers)

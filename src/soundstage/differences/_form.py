@@ -60,6 +60,10 @@ class MessageForm(NamedTuple):
     parts: tuple[PartForm, ...]
 
     @property
+    def print(self) -> str:
+        return print_of((self.role, self.parts))
+
+    @property
     def words(self) -> str:
         return " | ".join(part.words for part in self.parts)
 
@@ -107,6 +111,22 @@ def digest_of(request: ModelRequest, *, normalise: Normaliser | None = None) -> 
         True
     """
     return form_of(request, normalise).digest
+
+
+def message_prints(request: ModelRequest, *, normalise: Normaliser | None = None) -> tuple[str, ...]:
+    """A short text for each message of a request, equal for messages that do not differ.
+
+    Args:
+        request: the request.
+        normalise: takes out of every text what changes from run to run.
+
+    Example:
+        >>> from soundstage.messages import user
+        >>> one, other = message_prints(ModelRequest(model="m", messages=(user("go on"), user("go on"))))
+        >>> one == other
+        True
+    """
+    return tuple(message.print for message in form_of(request, normalise).messages)
 
 
 def print_of(value: Any) -> str:

@@ -16,13 +16,18 @@ Cause = Literal[
     "other model or settings",
     "tool result differs",
     "earlier reply differs",
+    "reply differs",
     "extra call",
     "missing call",
+    "message differs",
+    "failure differs",
+    "tool call differs",
     "already played",
     "other agent's call",
     "tape older than its format",
 ]
-"""Why a request is not the recorded one. Two requests show the first eight; the others need the state of a replay."""
+"""Why a request is not the recorded one, or a run not the other one. Two requests show the first eight, two replies the
+ninth; the others need to know the run."""
 
 Normaliser = Callable[[str], str]
 """Takes out of a text what changes from run to run. It is asked often for the same texts: keep its answers."""

@@ -1,5 +1,6 @@
 """Traces for people: as text in the terminal, and as one HTML page that can be attached to anything."""
 
+from soundstage.report._diff import DiffReport, diff_journals, render_diff
 from soundstage.report._index import IndexRow, write_index
 from soundstage.report._page import html_page, write_page
 from soundstage.report._section import Section
@@ -7,11 +8,14 @@ from soundstage.report._table import SummaryRow
 from soundstage.report._text import print_trace, render_text, show_journal, summary_table
 
 __all__ = [
+    "DiffReport",
     "IndexRow",
     "Section",
     "SummaryRow",
+    "diff_journals",
     "html_page",
     "print_trace",
+    "render_diff",
     "render_text",
     "show_journal",
     "summary_table",

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Redactor, clean_records
+from soundstage.report._diff_view import diff_view
 from soundstage.report._figures import summarise
 from soundstage.report._payload import rows_of, script_json
 from soundstage.report._section import Section
 from soundstage.report._timeline import timeline_of
+from soundstage.trace import RunDiff
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -40,7 +42,9 @@ SCRIPTS: Final = (
 )
 
 
-def html_page(sections: Sequence[Section], *, title: str = "Soundstage trace") -> str:
+def html_page(
+    sections: Sequence[Section], *, title: str = "Soundstage trace", diff: RunDiff | None = None
+) -> str:
     """The trace of one or several journals as one self-contained HTML page. Equal input, equal page.
 
     Secrets are not looked for: what is written to disk goes through `write_page`.
@@ -48,6 +52,7 @@ def html_page(sections: Sequence[Section], *, title: str = "Soundstage trace") -
     Args:
         sections: one for each journal; more than one get a table of contents.
         title: the page's title, plain text.
+        diff: how the runs of the first two sections differ; it stands above them.
 
     Raises:
         ScriptError: if there is no section.
@@ -73,6 +78,7 @@ def html_page(sections: Sequence[Section], *, title: str = "Soundstage trace") -
         script=script,
         script_hash=hash_of(script),
         sections=[_context(number, section) for number, section in enumerate(sections, start=1)],
+        diff=diff_view(diff) if diff is not None else None,
     )
 
 
@@ -82,6 +88,7 @@ def write_page(
     *,
     title: str = "Soundstage trace",
     redactor: Redactor | None = None,
+    diff: RunDiff | None = None,
 ) -> Path:
     """Write the page to a file, without secrets, and return the file's path. Folders are made as needed.
 
@@ -90,13 +97,14 @@ def write_page(
         sections: one for each journal.
         title: the page's title.
         redactor: knows what to blank out; unless given, one that knows the secrets of the environment.
+        diff: how the runs of the first two sections differ, made of records without secrets.
 
     Raises:
         EnvironmentProblem: if the file cannot be written.
     """
     chosen = redactor if redactor is not None else Redactor.from_environment()
     clean = [_redacted(section, chosen) for section in sections]
-    return write_html(Path(path), html_page(clean, title=chosen.text(title)))
+    return write_html(Path(path), html_page(clean, title=chosen.text(title), diff=diff))
 
 
 def write_html(target: Path, page: str) -> Path:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from soundstage.journal import Redactor, UnknownEvent, clean_records, read_journal
 from soundstage.report._page import write_page
 from soundstage.report._section import Section
+from soundstage.report._style import standard_console, style_of, text_style
 from soundstage.report._table import SummaryRow, table
 from soundstage.trace import Trace, build_trace
 
@@ -16,14 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NARROWEST: Final = 40  # what `Trace.format` needs at least
-IN_A_FILE: Final = 120  # columns where there is no terminal
-
-
-class _TextStyle(NamedTuple):
-    """Width and colour of a text."""
-
-    width: int
-    colour: bool
 
 
 def render_text(trace: Trace, *, width: int | None = None, colour: bool | None = None) -> str:
@@ -35,7 +28,7 @@ def render_text(trace: Trace, *, width: int | None = None, colour: bool | None =
         colour: whether to colour it with ANSI escapes. Unless given, only in a terminal, and not where
             `NO_COLOR` is set.
     """
-    look = _look(width, colour)
+    look = text_style(width, colour)
     return trace.format(width=max(look.width, NARROWEST), colour=look.colour)
 
 
@@ -48,8 +41,8 @@ def print_trace(trace: Trace, console: Console | None = None) -> None:
     """
     from rich.text import Text
 
-    chosen = console if console is not None else _console()
-    look = _look_of(chosen)
+    chosen = console if console is not None else standard_console()
+    look = style_of(chosen)
     text = render_text(trace, width=look.width, colour=look.colour)
     chosen.print(Text.from_ansi(text) if look.colour else Text(text), soft_wrap=True, highlight=False)
 
@@ -65,7 +58,7 @@ def summary_table(rows: Sequence[SummaryRow], *, width: int | None = None, colou
         width: columns; unless given, those of the terminal.
         colour: whether to colour it. Unless given, only in a terminal, and not where `NO_COLOR` is set.
     """
-    look = _look(width, colour)
+    look = text_style(width, colour)
     return table(rows, width=look.width, colour=look.colour)
 
 
@@ -99,22 +92,3 @@ def _lost(events: Sequence[UnknownEvent]) -> str:
     return f"\n{count} of the journal could not be read:\n" + "\n".join(
         f"  {event.problem}" for event in events
     )
-
-
-def _look(width: int | None, colour: bool | None) -> _TextStyle:  # noqa: FBT001
-    if width is not None and colour is not None:
-        return _TextStyle(width, colour)
-    found = _look_of(_console())
-    return _TextStyle(found.width if width is None else width, found.colour if colour is None else colour)
-
-
-def _look_of(console: Console) -> _TextStyle:
-    if not console.is_terminal:
-        return _TextStyle(IN_A_FILE, colour=False)
-    return _TextStyle(console.width, colour=not console.no_color and console.color_system is not None)
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console()

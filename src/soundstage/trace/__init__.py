@@ -50,6 +50,8 @@ from soundstage.trace._feedback import assert_feedback_propagated, check_feedbac
 from soundstage.trace._finding import Finding, checking, checking_now, name_of_check
 from soundstage.trace._format import format_trace as format  # noqa: A004  (soundstage.trace.format reads well)
 from soundstage.trace._normalise import normalise
+from soundstage.trace._run_diff import compare_runs
+from soundstage.trace._run_diff_types import RunDiff, StepDiff
 from soundstage.trace._trace import Trace, build_trace
 from soundstage.trace._types import AgentRun, Failure, HandOver, MessageLine, Step, ToolUse
 
@@ -64,7 +66,9 @@ __all__ = [
     "MessageLine",
     "Price",
     "Prices",
+    "RunDiff",
     "Step",
+    "StepDiff",
     "ToolUse",
     "Trace",
     "assert_agent_count",
@@ -102,6 +106,7 @@ __all__ = [
     "check_transcript",
     "checking",
     "checking_now",
+    "compare_runs",
     "diff",
     "format",
     "name_of_check",

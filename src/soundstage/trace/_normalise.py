@@ -49,10 +49,11 @@ def normalise(
         >>> normalise(build_trace([]))
         {'conversations': [], 'messages': [], 'failures': []}
     """
-    return _Normaliser(trace, _masks(mask or {}), models=models).document()
+    return _Normaliser(trace, masks_of(mask or {}), models=models).document()
 
 
-def _masks(mask: Mapping[str | re.Pattern[str], str]) -> list[Callable[[str], str]]:
+def masks_of(mask: Mapping[str | re.Pattern[str], str]) -> list[Callable[[str], str]]:
+    """A function for each mask that replaces it in a text."""
     return [_mask(what, by) for what, by in mask.items()]
 
 
