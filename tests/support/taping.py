@@ -70,10 +70,10 @@ async def recording(
 
 @contextlib.asynccontextmanager
 async def replaying(
-    path: Path, journal: Journal | None = None, **options: object
+    path: Path, journal: Journal | None = None, redactor: Redactor | None = None, **options: object
 ) -> AsyncIterator[TapeServer]:
     """A tape server that plays a tape, and lets nothing out."""
-    tape = Tape.load(path)
+    tape = Tape.load(path, redactor=redactor)
     playback = Playback(tape, here=Surroundings())
     made = TapeServer(tape, journal if journal is not None else Journal(), playback=playback, **options)  # type: ignore[arg-type]
     async with served(made) as server:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from soundstage.errors import ConnectionCut, ModelError, ProviderError
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ModelResponse, respond
 from soundstage.models import AnswerReader
@@ -17,7 +15,7 @@ from soundstage.tapes._exchange import (
     failure_of,
     finish_of,
 )
-from soundstage.tapes._frames import Frames, digest, pack
+from soundstage.tapes._frames import Frames, pack
 from soundstage.wire import CODECS, AnswerStamp
 
 _STAMP_CREATED = 1_700_000_000
@@ -92,21 +90,18 @@ class AnswerParts:
 
 def frames_of(exchange: RecordedExchange) -> Frames:
     """The frames to send for an exchange: as recorded, or made anew if its response was edited or has none."""
-    request, response = exchange.request, exchange.response
     if exchange.frames is not None and not exchange.edited:
         return exchange.frames
+    return frames_made_anew(exchange)
+
+
+def frames_made_anew(exchange: RecordedExchange) -> Frames:
+    """The frames of an exchange, encoded from its response."""
+    request, response = exchange.request, exchange.response
     assert request is not None
     if response is None or (exchange.failure is not None and exchange.failure.type == "error"):
         return _fault(exchange, request)
     return _encoded(exchange, request, response)
-
-
-def frames_without_secrets(exchange: RecordedExchange, _found: int) -> Frames:
-    """The frames of an exchange whose response had a secret in several pieces: made anew from the redacted one."""
-    assert exchange.request is not None
-    assert exchange.response is not None
-    made = _encoded(exchange, exchange.request, exchange.response)
-    return msgspec.structs.replace(made, of=digest(exchange.response))
 
 
 def _encoded(exchange: RecordedExchange, request: ModelRequest, response: ModelResponse) -> Frames:

@@ -64,8 +64,8 @@ def record(
         warn(f"played {outcome.played} exchange(s) of {tape}")
     if outcome.recorded:
         warn(f"recorded {outcome.recorded} exchange(s) into {tape}")
-        if outcome.blanked:
-            warn(f"{outcome.blanked} secret(s) in answers were replaced by [redacted]")
+    for told in outcome.redacted:
+        warn(f"redacted: {told}")
     raise typer.Exit(_ended(outcome, command, nothing=not (outcome.recorded or outcome.played)))
 
 

@@ -8,6 +8,7 @@ made anew.
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
@@ -112,26 +113,43 @@ def _packed(body: bytes) -> str:
 def blank(frames: Frames, redactor: Redactor) -> tuple[Frames, int]:
     """Frames without the secrets that stand in them, and how many these were.
 
-    A secret becomes as many bytes as it had, so that sizes and JSON stay what they are.
+    A secret becomes as many signs of its own kind, so that sizes, JSON, numbers and base64 stay what they are.
     """
-    body = frames.body
     headers = redactor.headers(frames.headers)
-    spans = redactor.spans(body) if redactor.suspects(body) else []
+    if headers != frames.headers:
+        frames = msgspec.structs.replace(frames, headers=headers)
+    body = frames.body
+    spans = _merged(redactor.spans(body))
     if not spans:
-        return (frames if headers == frames.headers else _with(frames, headers=headers)), 0
+        return frames, 0
     blanked = bytearray(body)
     for start, end in spans:
-        blanked[start:end] = _filler(end - start)
-    return _with(frames, headers=headers, packed=_packed(bytes(blanked))), len(spans)
+        blanked[start:end] = _filler(body[start:end])
+    return msgspec.structs.replace(frames, packed=_packed(bytes(blanked))), len(spans)
 
 
-def _with(frames: Frames, **fields: Any) -> Frames:
-    return msgspec.structs.replace(frames, **fields)
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return found
 
 
-def _filler(size: int) -> bytes:
-    word = b"[redacted]"
-    return word[:size] + b"x" * (size - len(word))
+_FILLERS: Final = (
+    (re.compile(rb"[0-9]+"), b"1"),
+    (re.compile(rb"[0-9a-fA-F]+"), b"0"),
+    (re.compile(rb"[A-Za-z0-9+/=_-]+"), b"redacted"),
+)
+
+
+def _filler(secret: bytes) -> bytes:
+    word = next((word for kind, word in _FILLERS if kind.fullmatch(secret)), b"[redacted]")
+    return (word if len(word) == 1 else word + b"x" * len(secret))[: len(secret)].ljust(
+        len(secret), word[-1:]
+    )
 
 
 def digest(value: Any) -> str:

@@ -291,9 +291,9 @@ class Playback:
 
 
 def normaliser_of(tape: Tape, here: Surroundings) -> Normal:
-    """Takes what is volatile out of texts of a tape, and of a run that replays it."""
+    """Takes what is volatile or secret out of texts of a tape, and of a run that replays it."""
     recorded, now = normaliser(tape.head.places), normaliser(here, tape.head.masks)
-    return lambda text: now(recorded(text))
+    return lambda text: now(recorded(tape.redactor.text(text)))
 
 
 def _kept(normal: Normal) -> Normal:

@@ -62,7 +62,7 @@ class RunOutcome(NamedTuple):
         verdicts: divergences, in order.
         problems: what went wrong besides: providers that cannot be reached, secrets that cannot be taken out.
         tried: hosts that the program tried to reach in a replay.
-        blanked: secrets that were taken out of answers.
+        redacted: what was taken out of answers, because it was secret.
     """
 
     code: int
@@ -71,7 +71,7 @@ class RunOutcome(NamedTuple):
     verdicts: tuple[Verdict, ...] = ()
     problems: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
-    blanked: int = 0
+    redacted: tuple[str, ...] = ()
 
 
 def run_with_tape(options: RunOptions) -> RunOutcome:
@@ -163,7 +163,7 @@ def _outcome(
         verdicts=verdicts,
         problems=(*server.unreachable, *tape.problems),
         tried=tuple(tried),
-        blanked=tape.blanked,
+        redacted=tuple(tape.redacted),
     )
 
 

@@ -27,7 +27,7 @@ from soundstage.errors import TapeError
 from soundstage.journal import Redactor
 from soundstage.messages import Caller, Message, ModelRequest, ModelResponse, ToolDefinition
 from soundstage.scripts import TapeFile, TapeForm
-from soundstage.tapes._answers import frames_without_secrets, pieces_of
+from soundstage.tapes._clean import cleaned
 from soundstage.tapes._exchange import (
     HOW_TO_RECORD,
     HttpCall,
@@ -35,7 +35,7 @@ from soundstage.tapes._exchange import (
     RecordedFailure,
     TimedChunk,
 )
-from soundstage.tapes._frames import Frames, blank, digest
+from soundstage.tapes._frames import Frames
 from soundstage.tapes._surroundings import Mask, Surroundings
 
 VERSION: Final = 2
@@ -140,8 +140,8 @@ class Tape(TapeFile[RecordedExchange]):
     ) -> None:
         super().__init__(records, name=name, redactor=redactor)
         self.head = head if head is not None else TapeHead()
-        self.blanked = 0  # secrets that were taken out of frames
-        self.problems: list[str] = []  # what could not be kept as it came
+        self.redacted: list[str] = []  # what was taken out of answers
+        self.problems: list[str] = []  # what could not be kept
         self._begun = False
         self._count = 0  # lines that have been read
         self._requests = {record.number: record.request for record in self._records if record.request}
@@ -253,33 +253,10 @@ class Tape(TapeFile[RecordedExchange]):
         return msgspec.structs.replace(plain, **given)
 
     def _clean(self, record: RecordedExchange) -> RecordedExchange:
-        """The exchange without the secrets that the JSON of its line, as a whole, does not show."""
-        request = record.request
-        if request is not None and request.caller.headers:
-            caller = msgspec.structs.replace(
-                request.caller, headers=self.redactor.headers(request.caller.headers)
-            )
-            request = msgspec.structs.replace(request, caller=caller)
-            record = msgspec.structs.replace(record, request=request)
-        response = _redacted(record.response, self.redactor)
-        frames, found = record.frames, 0
-        if frames is not None:
-            frames, found = blank(frames, self.redactor)
-            self.blanked += found
-            frames = msgspec.structs.replace(frames, of=digest(response) if frames.of else "")
-        changed = response != record.response
-        record = msgspec.structs.replace(record, response=response, frames=frames)
-        if changed:
-            record = self._pieces_made_anew(record, found)
-        return record
-
-    def _pieces_made_anew(self, record: RecordedExchange, found: int) -> RecordedExchange:
-        """The exchange with pieces that make up its redacted response."""
-        if record.chunks:
-            return msgspec.structs.replace(record, chunks=tuple(pieces_of(record)))
-        if record.frames is None or record.request is None:
-            return record
-        return msgspec.structs.replace(record, frames=frames_without_secrets(record, found))
+        clean = cleaned(record, self.redactor)
+        self.redacted += [clean.changed] if clean.changed else []
+        self.problems += [clean.broken] if clean.broken else []
+        return clean.exchange
 
 
 def _is_of_version_1(line: bytes) -> bool:
@@ -289,14 +266,6 @@ def _is_of_version_1(line: bytes) -> bool:
     except msgspec.DecodeError:
         return False
     return isinstance(found, dict) and "line" not in found and {"timestamp", "request"} <= found.keys()
-
-
-def _redacted(response: ModelResponse | None, redactor: Redactor) -> ModelResponse | None:
-    if response is None:
-        return None
-    line = _encode(response)
-    clean = redactor.json(line)
-    return response if clean is line or clean == line else msgspec.json.decode(clean, type=ModelResponse)
 
 
 def _line_of(record: RecordedExchange, earlier: dict[int, ModelRequest]) -> _ExchangeLine:
