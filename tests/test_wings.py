@@ -10,7 +10,7 @@ import pytest
 
 from soundstage import wings as module
 from soundstage.errors import EnvironmentProblem
-from soundstage.mcp_server import Toolset
+from soundstage.mcp.server import Toolset
 from soundstage.wings import Wing, load_target, wings
 
 

@@ -45,7 +45,7 @@ class Wing:
         commands: names of commands of `soundstage`, each with `module:name` of a function, or of a `typer.Typer`.
         levels: names of isolation levels, each with `module:name` of what makes one, a `drivers.Level`: without
             arguments, or, for a name such as `service:SOCKET`, of the text behind the colon.
-        tools: `module:name` of the `mcp_server.Toolset` that `soundstage mcp` offers.
+        tools: `module:name` of the `mcp.server.Toolset` that `soundstage mcp` offers.
         uses: names of the wings whose modules it imports.
 
     Example:
@@ -112,6 +112,7 @@ _OURS: Final = (
         fixtures=("soundstage.mcp._fixtures",),
         real_time=("mcp_server",),
         scripts={"mcp": "soundstage.mcp:mcp_script_problems"},
+        commands={"mcp": "soundstage.mcp._command_line:mcp"},
     ),
     Wing(
         name="nostr",

@@ -35,7 +35,7 @@ MADE = """
 def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A real harness on loopback: its address, and where its projects go."""
     folder = tmp_path_factory.mktemp("running")
-    argv = [sys.executable, "-m", "soundstage.mcp_server", "--http", "--port", "0"]
+    argv = [sys.executable, "-m", "soundstage.mcp.server", "--http", "--port", "0"]
     environment = {**os.environ, "SOUNDSTAGE_MCP_TOKEN": TOKEN, "SOUNDSTAGE_PROJECTS": str(folder)}
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment) as process:
         assert process.stdout is not None

@@ -209,7 +209,7 @@ def test_an_error_is_handled_gracefully(call: Call, response: str, graceful: boo
 
 
 def test_an_mcp_server_is_started_asked_and_stopped(call: Call) -> None:
-    config = {"command": sys.executable, "args": ["-m", "soundstage.mcp_server"]}
+    config = {"command": sys.executable, "args": ["-m", "soundstage.mcp.server"]}
     started = call("start_mcp_server", server_name="browser-tools", server_config=config)
     answers = call("verify_mcp_communication", server_id=started["server_id"], timeout=30)
     assert answers["responding"] is True

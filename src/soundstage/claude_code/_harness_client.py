@@ -40,7 +40,7 @@ async def started_harness(folder: Path, plugins: Iterable[Path]) -> AsyncIterato
         options += [f"--{name}", str(folder / name)]
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "soundstage.mcp_server", *options],
+        args=["-m", "soundstage.mcp.server", *options],
         env={"PATH": own_path()},
         cwd=folder,
     )

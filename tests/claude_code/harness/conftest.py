@@ -64,8 +64,8 @@ def tools(roots: tuple[Path, Path], tmp_path: Path) -> Callable[[Body], Any]:
 
     from soundstage.claude_code.harness._harness import Harness
     from soundstage.claude_code.harness._table import TOOLSET
-    from soundstage.mcp_server._server import build_server
-    from soundstage.mcp_server._toolset import ServerTools
+    from soundstage.mcp.server._server import build_server
+    from soundstage.mcp.server._toolset import ServerTools
 
     def run(body: Body) -> Any:
         async def main() -> Any:
@@ -85,7 +85,7 @@ def tools(roots: tuple[Path, Path], tmp_path: Path) -> Callable[[Body], Any]:
 def command(roots: tuple[Path, Path], tmp_path: Path) -> list[str]:
     """The command line of the server."""
     given = ["--projects", str(roots[0]), "--plugins", str(tmp_path), "--artifacts", str(roots[1])]
-    return [sys.executable, "-m", "soundstage.mcp_server", *given]
+    return [sys.executable, "-m", "soundstage.mcp.server", *given]
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ def test_a_tool_that_there_is_not_is_named_with_those_that_there_are(tools: Any)
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_an_argument_that_there_is_not_is_an_envelope_for_every_tool(tool: Any) -> None:
     from soundstage.claude_code.harness._harness import Harness
-    from soundstage.mcp_server._server import call
+    from soundstage.mcp.server._server import call
 
     async def main() -> None:
         result = await call(tool, Harness(), {"no_such_argument": 1})

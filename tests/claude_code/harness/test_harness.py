@@ -14,8 +14,8 @@ import pytest
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._table import TOOLSET
 from soundstage.errors import EnvironmentProblem
-from soundstage.mcp_server import McpOptions
-from soundstage.mcp_server._toolset import ServerTools
+from soundstage.mcp.server import McpOptions
+from soundstage.mcp.server._toolset import ServerTools
 
 
 def test_a_signal_while_a_client_goes_waits_until_nothing_is_left(roots: tuple[Path, Path]) -> None:

@@ -14,7 +14,7 @@ from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._mcp import start_mcp_server, verify_mcp_communication
 from soundstage.drivers import isolation_problem
 from soundstage.errors import ScriptError
-from soundstage.mcp_server import McpOptions, serve_mcp
+from soundstage.mcp.server import McpOptions, serve_mcp
 
 SCREENSHOT = "mcp__plugin_visual-iteration_browser-tools__screenshot"
 

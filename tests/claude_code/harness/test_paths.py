@@ -25,7 +25,7 @@ from soundstage.claude_code.harness._table import TOOLS
 from soundstage.claude_code.projects import _files
 from soundstage.errors import ScriptError
 from soundstage.lifecycle import write_beneath
-from soundstage.mcp_server._server import call
+from soundstage.mcp.server._server import call
 
 NO_PATHS = {
     *("plugin_name", "command", "session_id", "command_id", "prompt", "response_id", "expected_stage"),

@@ -74,8 +74,8 @@ def test_a_machine_without_the_cli_is_told_what_to_install_and_who_needs_it(tmp_
 
     from soundstage.claude_code.harness._harness import Harness
     from soundstage.claude_code.harness._table import TOOLSET
-    from soundstage.mcp_server._server import build_server
-    from soundstage.mcp_server._toolset import ServerTools
+    from soundstage.mcp.server._server import build_server
+    from soundstage.mcp.server._toolset import ServerTools
 
     def make(_: int) -> Harness:
         return Harness(projects=tmp_path, artifacts=tmp_path, cli=tmp_path / "claude")

@@ -192,7 +192,7 @@ def test_who_has_the_token_may_call_the_server_by_any_name(over_http: Any) -> No
     ],
 )
 def test_a_server_on_loopback_is_called_by_a_name_of_loopback(host: str, page: bool) -> None:
-    from soundstage.mcp_server._http import web_page
+    from soundstage.mcp.server._http import web_page
 
     assert bool(web_page({"host": host}, any_host=False)) is page
     assert web_page({"host": host}, any_host=True) == ""

@@ -31,7 +31,7 @@ from soundstage.host import Composition
 from soundstage.journal import Journal, Noted
 from soundstage.lifecycle import remove_tree
 from soundstage.mcp import McpProcess
-from soundstage.mcp_server import ToolUnavailable
+from soundstage.mcp.server import ToolUnavailable
 from soundstage.worlds import Workspace
 
 POLITE: Final = 0.5  # seconds for sessions to end by themselves; clients over stdio wait four for everything

@@ -18,7 +18,7 @@ from soundstage.claude_code.harness import (
 )
 from soundstage.claude_code.harness._harness import Harness
 from soundstage.claude_code.harness._paths import plugin_roots
-from soundstage.mcp_server import McpOptions, ServedTool, ToolFunction, Toolset, describe
+from soundstage.mcp.server import McpOptions, ServedTool, ToolFunction, Toolset, describe
 
 CATEGORIES: Final[Mapping[str, tuple[ToolFunction, ...]]] = {
     "Plugin Management": (

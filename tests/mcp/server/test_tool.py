@@ -9,7 +9,7 @@ import pytest
 from msgspec import Meta
 
 from soundstage.errors import EnvironmentProblem, ScriptError, ToolDefinitionError
-from soundstage.mcp_server._tool import describe, envelope
+from soundstage.mcp.server._tool import describe, envelope
 
 
 class Greeted(TypedDict):

@@ -17,8 +17,8 @@ import mcp_types as types
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 
-from soundstage.mcp_server._tool import ServedTool, envelope
-from soundstage.mcp_server._toolset import ClientState, ClientTools, ServerTools, ToolUnavailable
+from soundstage.mcp.server._tool import ServedTool, envelope
+from soundstage.mcp.server._toolset import ClientState, ClientTools, ServerTools, ToolUnavailable
 
 
 def build_server(tools: ServerTools) -> Server[ClientTools]:

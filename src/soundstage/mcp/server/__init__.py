@@ -4,10 +4,10 @@ A wing offers tools by its record, `Wing(tools="my_wing:TOOLS")`: a `Toolset` of
 returns is the function's signature, and its docstring is what agents read.
 """
 
-from soundstage.mcp_server._options import McpOptions
-from soundstage.mcp_server._serve import serve_mcp
-from soundstage.mcp_server._tool import ServedTool, ToolFunction, describe, envelope
-from soundstage.mcp_server._toolset import ClientState, Toolset, ToolUnavailable
+from soundstage.mcp.server._options import McpOptions
+from soundstage.mcp.server._serve import serve_mcp
+from soundstage.mcp.server._tool import ServedTool, ToolFunction, describe, envelope
+from soundstage.mcp.server._toolset import ClientState, Toolset, ToolUnavailable
 
 __all__ = [
     "ClientState",

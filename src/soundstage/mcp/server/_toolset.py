@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, Protocol
 
 from soundstage.errors import EnvironmentProblem
-from soundstage.mcp_server._options import McpOptions
-from soundstage.mcp_server._tool import ServedTool
+from soundstage.mcp.server._options import McpOptions
+from soundstage.mcp.server._tool import ServedTool
 from soundstage.wings import load_target, wings
 
 

@@ -12,7 +12,7 @@ from soundstage.clock import SystemClock
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal
 from soundstage.lifecycle import termination_requested
-from soundstage.mcp_server._options import McpOptions
+from soundstage.mcp.server._options import McpOptions
 
 GOOD, FAILED = 0, 1
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
@@ -65,8 +65,8 @@ async def _stdio(options: McpOptions) -> None:
     """Serve one client; its end of file, or a signal, ends everything."""
     from mcp.server.stdio import stdio_server
 
-    from soundstage.mcp_server._server import build_server
-    from soundstage.mcp_server._toolset import ServerTools, toolsets
+    from soundstage.mcp.server._server import build_server
+    from soundstage.mcp.server._toolset import ServerTools, toolsets
 
     tools = ServerTools(toolsets(), options)
     server = build_server(tools)
@@ -88,9 +88,9 @@ async def _stdio(options: McpOptions) -> None:
 
 
 async def _http(options: McpOptions, say: Say) -> None:
-    from soundstage.mcp_server._http import PATH, Clients
-    from soundstage.mcp_server._server import build_server
-    from soundstage.mcp_server._toolset import ServerTools, toolsets
+    from soundstage.mcp.server._http import PATH, Clients
+    from soundstage.mcp.server._server import build_server
+    from soundstage.mcp.server._toolset import ServerTools, toolsets
     from soundstage.net import HttpServer
 
     journal = Journal(clock=SystemClock(), run="mcp")

@@ -26,7 +26,7 @@ from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServ
 from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from soundstage.mcp_server._toolset import ClientTools
+from soundstage.mcp.server._toolset import ClientTools
 from soundstage.net import Exchange, HttpRequest
 
 PATH: Final = "/mcp"
