@@ -208,8 +208,8 @@ MAIN: Final = "main"
 class Caller(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """The agent that sends a request. On the wire it is derived from headers, session ids and identify rules.
 
-    `parent` is the agent that started this one, `main` if that has no name. `within` is the conversation that this one
-    is a part of, such as that of a plan whose task it is: calls of an agent are counted there. `headers` are the
+    `parent` is the agent that started this one, `main` if that has no name. `within` is the conversation around
+    this one, such as a plan's around that of a task: calls of an agent are counted there. `headers` are the
     request's, names in lower case.
     """
 

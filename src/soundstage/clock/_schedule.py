@@ -1,7 +1,7 @@
-"""Schedules: in which order tasks that could run do run.
+"""Schedules: the order in which ready tasks run.
 
-How it works. asyncio runs tasks that are ready in the order in which they became so, so one and the same
-interleaving comes up in every run, and a bug that needs another one is never seen. A schedule is drawn from a
+How it works. asyncio runs ready tasks in the order in which they became ready. One and the same interleaving comes up
+in every run, and a bug of another one is never seen. A schedule is drawn from a
 seed: at each step of the loop one of the ready tasks is chosen, it runs to its next wait, and the others stay
 where they are until the next step. So every interleaving that asyncio's rules allow has a chance, and the same
 seed gives the same one again.

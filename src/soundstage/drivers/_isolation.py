@@ -254,11 +254,11 @@ class Sandbox:
         return self._isolator
 
     def needs(self, *paths: Path) -> None:
-        """Say that the programs which start from now on have to read files that are not in their folders."""
+        """Let the programs that start from now on read files outside of their folders."""
         self._reads += [path.absolute() for path in paths]
 
     def unseen(self) -> Callable[[], tuple[Path, ...]]:
-        """Return a function that lists files asked for from now on which a program started now cannot see.
+        """Return a function: the files asked for from now on that are hidden from a program started now.
 
         Only containers and sandboxes see less than all: nothing can be added to one that runs.
         """

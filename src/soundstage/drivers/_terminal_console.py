@@ -1,7 +1,7 @@
 """A console whose app is a program on a terminal: a test cannot tell it from a console in process.
 
-How it works. The program runs on a terminal that does not show what is typed, so that what comes out is what
-the program has written. That is drawn on a screen as on any terminal, and cut into lines besides: each line is a
+How it works. The program runs on a terminal that does not show what is typed, so all output is the program's own.
+It is drawn on a screen as on any terminal, and cut into lines besides: each line is a
 `MessageSent` of the console, as in process, with the line that was typed last as its cause. Escape sequences
 are left out of the lines; the screen has them.
 

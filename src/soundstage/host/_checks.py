@@ -145,7 +145,7 @@ def require_request(journal: Journal, after: int = 0) -> None:
 
 
 def list_rules(rules: list[Rule], scripted: ScriptedModel, journal: Journal, after: int = 0) -> str:
-    """One line a rule that was not used: its conditions, and the rule that took a request which it fits as well."""
+    """One line a rule that was not used: its conditions, and the rule that took a request in its place."""
     takers = _takers(scripted, journal, after)
     return "\n".join(f"{rule.label} [{rule.describe()}]" + takers.get(rule.number, "") for rule in rules)
 

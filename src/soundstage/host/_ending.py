@@ -83,7 +83,7 @@ class RunEnding:
 
 
 def _on_its_own(problem: BaseException, beside: BaseException) -> BaseException:
-    """A problem that does not tell the error beside which it came as its own context."""
+    """A problem without the error beside it as its context: each is told by itself."""
     if problem.__context__ is beside:
         problem.__context__ = None
     return problem

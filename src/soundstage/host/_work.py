@@ -4,9 +4,9 @@ What counts as work: a request that has no complete reply yet, a tool that has n
 every timer that a part of the run has set, because something happens when it fires. Timers that only repeat, such as
 a heartbeat, do not count: a timer that one task sets again and again at the same place, `REPEATS` times, is one.
 
-On virtual time waiting costs nothing, so the end waits until no work is left, or until nothing can move what is left:
-that is a hold-up which would never end. It moves the clock from timer to timer of this run's parts; those of the
-test, such as a deadline around the run, are left alone. On the machine's time the app gets its grace, and no more.
+On virtual time waiting costs nothing, so the end waits until no work is left, or until nothing can move what is left,
+a hold-up without an end. It moves the clock from timer to timer of this run's parts; those of the test, such as a
+deadline around the run, are left alone. On the machine's time the app gets its grace, and no more.
 
 What is left then is cut off by the end, and that is a finding: a test that ends while a reply is being made says
 nothing about the reply.

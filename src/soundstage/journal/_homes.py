@@ -21,7 +21,7 @@ _tried: set[str] = set()
 def load_home(kind: str, known: Callable[[], Container[str]]) -> bool:
     """Import modules with event classes until there is one called `kind`; whether there is.
 
-    A module that needs an extra which is not installed counts as none: its events stay unknown.
+    A module whose extra is not installed counts as none: its events stay unknown.
 
     Args:
         kind: name of the class.

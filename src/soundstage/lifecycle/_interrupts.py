@@ -5,7 +5,7 @@ Whoever ends a run may be interrupted on the way: by a deadline around it, by Ct
 
 How it works. An interruption of an asynchronous ending arrives as an exception at one of its waits: `CancelledError`,
 or `KeyboardInterrupt` out of a step. `DeferredInterrupts` keeps it and goes on with that wait. An event loop that is
-given up (a second Ctrl-C) cancels every task once, those included that do the ending: so work that has to be done
+given up (a second Ctrl-C) cancels every task once, also those of the ending: so work that has to be done
 is given as a function, and is begun anew when it was cancelled before its first step.
 """
 

@@ -32,7 +32,7 @@ class Isolator(Protocol):
         ...
 
     async def leave(self, launch: Launch) -> None:
-        """Remove all that is left of a launch of `enter` that is over. Harmless when repeated."""
+        """Remove the rest of a launch of `enter` whose program has ended. Harmless when repeated."""
         ...
 
     def read(self) -> None:

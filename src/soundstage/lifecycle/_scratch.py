@@ -1,7 +1,7 @@
 """Folders for a run that are gone after it, however it ends.
 
-How it works. A folder's name says whose it is: the process id of its owner and when that process started, so
-that a number which the system gives out again is not mistaken for the owner. The owner also holds a lock on the
+How it works. A folder's name says whose it is: the process id of its owner and when that process started, since
+the system gives numbers out again. The owner also holds a lock on the
 folder (flock(2)), which the kernel takes back when the owner is dead, whatever killed it; a container that shares
 the temporary folder sees other process ids, but the same locks.
 

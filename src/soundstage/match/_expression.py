@@ -135,7 +135,7 @@ class _BoundedSearch:
 
 
 def _translated(flags: int) -> int:
-    """The flags of `re` as `regex` has them, with the old behaviour, which is that of `re`."""
+    """The flags of `re` as `regex` has them, with the behaviour of `re`."""
     import regex
 
     names = ("IGNORECASE", "MULTILINE", "DOTALL", "VERBOSE")

@@ -3,7 +3,7 @@
 Every request passes here, in process and over the wire: `ModelRequested`, then each chunk, then
 `ModelResponded` or `ModelFailed`. A request's cause is the newest event that led to it: the reply whose tool
 results it brings, else the event that the calling task is working on (`working_on`), else the reply of the
-agent that started the one who asks, else the prompt of the session.
+asking agent's parent, else the prompt of the session.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _told(condition: str, kind: Kind, asked: str, names: Sequence[str], routers:
 
 
 def _strangers(matcher: Matcher, names: Sequence[str]) -> Iterator[str]:
-    """The names that a condition asks for, also under a `not`, and that none of `names` is."""
+    """The names that a condition asks for, also under a `not`, without those in `names`."""
     if isinstance(matcher, OneMatches):
         yield from _strangers(matcher.part, names)
     elif isinstance(matcher, Fields):

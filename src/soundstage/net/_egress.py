@@ -118,7 +118,7 @@ class EgressProxy(Daemon):
         return int(self.url.rpartition(":")[2])
 
     def environment(self) -> dict[str, str]:
-        """The variables that send a program's requests here, in both spellings that programs read."""
+        """The variables that send a program's requests here, in capitals and in small letters."""
         upper = {
             "HTTP_PROXY": self.url,
             "HTTPS_PROXY": self.url,

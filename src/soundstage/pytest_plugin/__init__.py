@@ -116,7 +116,7 @@ def _register_wings(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-    """Run asynchronous tests that use a stage; when the body has passed, check that and that nothing was forgotten."""
+    """Run asynchronous tests that use a stage; after a body that has passed, check that nothing was forgotten."""
     stage = pyfuncitem.stash.get(STAGE, None)
     if stage is None and "soundstage.host" not in sys.modules:
         return (yield)

@@ -164,7 +164,7 @@ def _refusal(summary: str, hint: str) -> Callable[..., NoReturn]:
 
 @pytest.hookimpl
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run an asynchronous test that has no stage; one that has is run by that."""
+    """Run an asynchronous test without a stage; a stage runs its own."""
     body = pyfuncitem.obj
     if not inspect.iscoroutinefunction(body) or not is_ours(pyfuncitem):
         return None

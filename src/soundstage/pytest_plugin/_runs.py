@@ -22,7 +22,7 @@ class Ran(NamedTuple):
         after: the position of the journal where it begins.
         closed: whether a try to leave fails it.
         host: the run, if a builder made it.
-        others: the sources of its events that tell of runs of builders, which are shown themselves.
+        others: the sources of events about runs of builders: those runs are shown themselves.
     """
 
     journal: Journal

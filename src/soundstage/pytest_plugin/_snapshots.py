@@ -159,7 +159,7 @@ class SnapshotBook:
         )
 
     def _left_over(self) -> list[Path]:
-        """Snapshots of tests that there are no more, and of files that there are no more."""
+        """Snapshots of tests and of test files that are gone."""
         left: set[Path] = set()
         for folder in {path.parent / FOLDER for path in self._files if (path.parent / FOLDER).is_dir()}:
             for child in folder.iterdir():

@@ -1,7 +1,7 @@
 """Conformance suites for those who write a part of their own, and snapshots. They need no pytest.
 
-A suite is a coroutine that takes a function which makes a fresh part, and raises `ExpectationError` with the
-first guarantee that the part does not keep:
+A suite is a coroutine. It takes a function that makes a fresh part, and raises `ExpectationError` with the first
+guarantee that does not hold:
 
     >>> from soundstage.clock import run
     >>> from soundstage.journal import Journal

@@ -136,7 +136,7 @@ def check_tool_calls(trace: Trace, *tools: Any, agent: Any = None, order: Order 
 
 
 def _agent_first(trace: Trace, tools: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """The agent, if one is named first, and the calls. As a tool that there is not, that name could only fail."""
+    """The agent, if one is named first, and the calls. As the name of an unknown tool it could only fail."""
     first = tools[0] if tools else None
     if not isinstance(first, str) or not first:
         return None, tools

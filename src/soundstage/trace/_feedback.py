@@ -1,10 +1,10 @@
 """Check that feedback of one agent has reached another: it must stand in a later request of the other.
 
-Somebody is informed who was asked with the keyword in words that come from an informed agent; at first that is the
-sender alone, once it has spoken of it. The keyword in other words proves nothing: the user may have said it, the
+The sender is informed once it has spoken of the feedback. Another agent is informed by a request with the keyword, if
+an informed agent has said these words. The keyword in other words proves nothing: the user may have said it, the
 receiver itself, or an agent that does not know of the feedback. So those words are taken out of a request before the
-keyword is looked for in it. They are: every message that a request of the conversation had before the sender spoke,
-what agents said who were not informed, and what the user said. Pure.
+keyword is looked for in it. They are: every message in requests of the conversation before the sender spoke, the
+words of uninformed agents, and those of the user. Pure.
 """
 
 from __future__ import annotations

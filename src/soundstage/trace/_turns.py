@@ -238,7 +238,7 @@ class TurnGrouping:
 
 
 def _brought(here: _ConversationTurns, request: ModelRequest) -> list[RunDraft]:
-    """The turns whose calls have got the results that a request brings, the likeliest first; each only once."""
+    """The turns whose calls a request brings results of, the likeliest first; each only once."""
     found: list[RunDraft] = []
     for result in request.tool_results:
         makers = here.made.get(result.call_id, [])
@@ -297,7 +297,7 @@ def _last_words(request: ModelRequest) -> str:
 
 
 def _waited(here: _ConversationTurns, run: RunDraft, request: ModelRequest) -> bool:
-    """Whether the results that a turn has got are what another agent said, which it had given a task."""
+    """Whether the results of a turn's calls are the words of another agent, to which it had given a task."""
     asked_at = run.last.facts.get("answered_at")
     results = request.tool_results
     if asked_at is None or not results:

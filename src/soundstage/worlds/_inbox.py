@@ -107,7 +107,7 @@ class Inbox(Generic[T]):
         return [self._item(record) for record in self._journal.read(self._begun) if self._has(record)]
 
     def _unread(self, only: Only | None = None) -> list[Record]:
-        """The events that have come, in the sources that are looked at, and were neither found nor passed over."""
+        """The events so far, in the sources that are looked at, that were neither found nor passed over."""
         return [record for record in self._journal.read(self._start()) if self._is_next(record, only)]
 
     async def expect(

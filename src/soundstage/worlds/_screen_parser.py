@@ -6,8 +6,8 @@ Their shapes are those of ECMA-48, section 5; what they mean is not decided here
 these parts and handed to a `Target`, which knows what it knows and passes over the rest, so that no sequence
 ever turns up as text. Input may be cut anywhere, also within a sequence: the parser goes on where it was.
 
-Binary data is taken like any other. A sequence that is longer than any that programs send is dropped, a
-string is kept up to a limit, and a sequence into which something else breaks is given up.
+Binary data is taken like any other. An overlong sequence is dropped, a string is kept up to a
+limit, and a sequence into which something else breaks is given up.
 """
 
 from __future__ import annotations
