@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from soundstage.journal import HookFired, ModelFailed, ModelResponded, Noted, ToolReturned
 from soundstage.journal._words import LINE
 from soundstage.messages import ModelResponse, Text
-from soundstage.report._lines import concerns, line
+from soundstage.report._payload import concerns, line
 
 
 @given(st.text(max_size=2000))

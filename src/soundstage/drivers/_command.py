@@ -1,6 +1,6 @@
 """Any program as a driver: lines in, lines out, an exit code.
 
-A program that exits with an error fails the run, unless the test has agreed to its code (`_exits`).
+A program that exits with an error fails the run, unless the test has agreed to its code (`_program`).
 
 Every line that it prints is an event as soon as it comes. `expect` and `wait` wait for events, never for time
 to pass, and fail at once when the program ends without showing what was expected.

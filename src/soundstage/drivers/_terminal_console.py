@@ -10,7 +10,7 @@ without an act of the test, lines are counted and no longer kept; a note says ho
 
 The end. The console ends the input, as Ctrl-D does, and gives the program some seconds to end by itself. What reads
 no input, such as a bot, is told with Ctrl-C instead, as a person would. A program that fails (an exit code that is
-not 0, or a signal that is not ours) fails the run, unless the test has agreed to its code (`_exits`).
+not 0, or a signal that is not ours) fails the run, unless the test has agreed to its code (`_program`).
 """
 
 from __future__ import annotations

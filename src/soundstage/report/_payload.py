@@ -10,14 +10,25 @@ Discord message does not fit into one).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from soundstage.journal import EgressTried, ModelRequested, Record, UnknownEvent
+from soundstage.journal import (
+    EgressTried,
+    Event,
+    HookFired,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    Record,
+    RequestServed,
+    ToolReturned,
+    UnknownEvent,
+    one_line,
+)
 from soundstage.messages import ModelRequest
-from soundstage.report._lines import concerns, line
 from soundstage.trace import Trace
 
 Raw = str | list[str | list[int]]
@@ -169,3 +180,36 @@ def _split(record: Record, messages: list[int], tools: list[int]) -> Raw:
     between = '],"tools":[' if tools else ""
     parts: list[str | list[int]] = [head + _MESSAGES, messages]
     return [*parts, between, tools, tail] if tools else [*parts, tail]
+
+
+# One line for every event. What is a failure the trace says; `CONCERNS` adds what is worth a look without being one.
+
+_SAID, _BY = 115, 80  # characters of an answer, and of the rule that gave it
+
+
+def line(event: Event) -> str:
+    """The words of `event`, in one line; of an answer of a model also which rule gave it."""
+    served_by = _served_by(event)
+    if not served_by:
+        return one_line(str(event))
+    return f"{one_line(str(event), _SAID)} · by {one_line(served_by, _BY)}"
+
+
+def _served_by(event: Event) -> str:
+    if isinstance(event, ModelResponded):
+        return event.response.served_by
+    return event.served_by if isinstance(event, ModelFailed) else ""
+
+
+def concerns(event: Event) -> bool:
+    """Whether `event` is worth a look, although it is no failure."""
+    concern = CONCERNS.get(type(event))
+    return concern is not None and concern(event)
+
+
+CONCERNS: Final[dict[type[Event], Callable[[Any], bool]]] = {
+    ModelResponded: lambda e: any(call.raw for call in e.response.tool_calls),
+    ToolReturned: lambda e: e.is_error,
+    RequestServed: lambda e: e.status >= 400,
+    HookFired: lambda e: bool(e.exit_code),
+}

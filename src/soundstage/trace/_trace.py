@@ -26,9 +26,8 @@ from soundstage.messages import Usage
 from soundstage.trace._build import fields_of
 from soundstage.trace._cost import PRICES, Cost, Prices, cost_of
 from soundstage.trace._format import format_trace
-from soundstage.trace._handovers import handovers_of
 from soundstage.trace._normalise import normalise
-from soundstage.trace._routes import routes_of
+from soundstage.trace._routes import handovers_of, routes_of
 from soundstage.trace._select import select
 from soundstage.trace._types import HandOver, Step, TraceFields
 

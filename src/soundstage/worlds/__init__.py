@@ -5,12 +5,10 @@ from soundstage.worlds._console_lines import ConsoleLines, text_of
 from soundstage.worlds._git import Git
 from soundstage.worlds._inbox import WITHIN, Ends, Fits, Inbox, Only, first_record
 from soundstage.worlds._keys import key_bytes, paste_bytes
-from soundstage.worlds._screen import Screen
+from soundstage.worlds._screen import Screen, screen_event
 from soundstage.worlds._screen_cells import BLANK, Cell, Cursor, Position, Row
 from soundstage.worlds._screen_emulator import Emulator
-from soundstage.worlds._screen_event import screen_event
-from soundstage.worlds._screen_match import ScreenText, styled
-from soundstage.worlds._screen_nearest import nearest
+from soundstage.worlds._screen_match import ScreenText, nearest, styled
 from soundstage.worlds._screen_style import PLAIN, Style
 from soundstage.worlds._workspace import Workspace
 from soundstage.worlds._world import APP, World

@@ -1,15 +1,21 @@
-"""Screens: a grid of characters with their looks, at one moment. Frozen and pure."""
+"""Screens: a grid of characters with their looks, at one moment. Frozen and pure.
+
+In an event of the journal the text of a screen is there once, and how it looks is told by places in the text. So a
+screen without colours costs no more than its text.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from soundstage.errors import MatchError
+from soundstage.journal import ScreenChanged
 from soundstage.match import Contains, Regex, matcher
 from soundstage.worlds._screen_cells import Cell, Cursor, Position, Row, row_text
-from soundstage.worlds._screen_frame import framed
-from soundstage.worlds._screen_html import html
-from soundstage.worlds._screen_svg import svg
+from soundstage.worlds._screen_paint import html, svg
+from soundstage.worlds._screen_style import PLAIN
 
 
 class Screen(NamedTuple):
@@ -109,3 +115,58 @@ def _start(wanted: Contains | Regex, line: str) -> int:
         return line.find(wanted.text)
     found = wanted.search(line)
     return found.start() if found else -1
+
+
+def framed(rows: Sequence[Row], cursor: Cursor, *, cut: bool = False) -> str:
+    """The rows in a frame, with size and cursor in its edges.
+
+    Args:
+        rows: all rows.
+        cursor: where the cursor is.
+        cut: leave out empty rows at the bottom, and say how many.
+    """
+    columns = len(rows[0]) if rows else 0
+    lines = ["".join(cell.text for cell in row) for row in rows]
+    shown = lines
+    if cut:
+        filled = [number for number, line in enumerate(lines) if line.strip(" ")]
+        shown = lines[: max([*filled, cursor.row]) + 1]
+    empty = len(lines) - len(shown)
+    below = [f"{empty} empty row{'s' if empty != 1 else ''} below"] if empty else []
+    place = f"cursor at row {cursor.row}, column {cursor.column}" if cursor.visible else "no cursor"
+    return "\n".join(
+        [
+            _edge(f"{columns} x {len(rows)}", columns),
+            *(f"|{line}|" for line in shown),
+            _edge("; ".join([place, *below]), columns),
+        ]
+    )
+
+
+def _edge(words: str, columns: int) -> str:
+    return "+" + f"-- {words} --".ljust(columns, "-") + "+"
+
+
+def screen_event(screen: Screen, *, channel: str, label: str = "") -> ScreenChanged:
+    """The event that says what a screen shows."""
+    columns, rows = screen.size
+    row, column, visible = screen.cursor
+    styles = [(number, *place) for number, cells in enumerate(screen.rows) for place in _looks(cells)]
+    return ScreenChanged(
+        text=screen.text,
+        channel=channel,
+        label=label,
+        columns=columns,
+        rows=rows,
+        cursor=(row, sum(len(cell.text) for cell in screen.rows[row][:column])) if visible else None,
+        styles=tuple(styles),
+    )
+
+
+def _looks(row: Row) -> Iterator[tuple[int, int, str]]:
+    end = 0
+    for style, group in groupby(row, key=lambda cell: cell.style):
+        start = end
+        end += sum(len(cell.text) for cell in group)
+        if style != PLAIN:
+            yield start, end, str(style)

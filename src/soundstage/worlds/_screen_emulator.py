@@ -4,16 +4,22 @@ How it works. Bytes are decoded as UTF-8, cut into text and sequences (`_screen_
 (`_screen_xterm` on `_screen_grid`). Drawing is slow compared with what a program can write, so it is done in
 slices: `add` takes what has come, `step` draws a slice of it. Whoever has an event loop to share steps until
 nothing is left, and lets others have their turn in between.
+
+Of a flood of output, what nobody can see in the end is skipped (`skipped`), and exactly that. A program that
+writes 100 MB shows the last screen of it, and leaves as many lines behind as are kept. Text before that matters only by
+where it leaves the cursor: and after the beginning of a row that is known. So plain text without a sequence may be cut
+at a carriage return, if more line ends follow than screen and history have rows; and text without any line end by
+whole rows, as it wraps. This holds on a screen that scrolls as a whole; the caller asks only then.
 """
 
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Final
 
 from soundstage.worlds._screen import Screen
 from soundstage.worlds._screen_codes import BRACKETED, CURSOR_KEYS, SYNCHRONIZED
-from soundstage.worlds._screen_flood import WORTH, skipped
 from soundstage.worlds._screen_parser import Parser
 
 SLICE: Final = 4096  # characters; some milliseconds, whatever they are
@@ -130,3 +136,38 @@ def checked_size(columns: int, rows: int) -> tuple[int, int]:
     if not (1 <= columns <= LARGEST and 1 <= rows <= LARGEST):
         raise ValueError(f"a screen has 1 to {LARGEST} columns and rows, got {columns} x {rows}")
     return columns, rows
+
+
+WORTH: Final = 16384  # characters: less is drawn as it is
+_SPECIAL: Final = ("\x1b", "\x0e", "\x0f")  # sequences, and the changes of the character set
+_LETTERS: Final = re.compile(r"[\x20-\x7e]*")
+
+
+def skipped(text: str, rows: int, columns: int, *, wraps: bool) -> int:
+    """How many characters at the beginning of `text` can be left out.
+
+    Args:
+        text: what comes next, from outside of any sequence.
+        rows: as many rows as are seen in the end, and those of the screen once more: what stood there before may
+            show through.
+        columns: columns of the screen.
+        wraps: whether a long line goes on in the next row.
+    """
+    if len(text) < WORTH:
+        return 0
+    end = min((place for mark in _SPECIAL if (place := text.find(mark)) >= 0), default=len(text))
+    if end < WORTH:
+        return 0
+    return _by_lines(text, end, rows) or (_by_wrapping(text, rows * columns, columns) if wraps else 0)
+
+
+def _by_lines(text: str, end: int, rows: int) -> int:
+    head = text[:end].rsplit("\n", rows)
+    return max(head[0].rfind("\r"), 0) if len(head) > rows else 0
+
+
+def _by_wrapping(text: str, shown: int, columns: int) -> int:
+    """Whole rows of a long stretch of letters; the column in which it begins does not matter."""
+    found = _LETTERS.match(text)
+    spare = (found.end() if found else 0) - shown - columns
+    return max(spare // columns * columns, 0)

@@ -7,11 +7,12 @@ too, alone and combined. The text brings its screen along, for conditions on loo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 from soundstage.errors import MatchError
-from soundstage.match import FLAGS, Contains, Matcher, Regex, matcher, preview
+from soundstage.match import FLAGS, AllOf, AnyOf, Contains, Matcher, Regex, matcher, preview
 from soundstage.worlds._screen import Screen, columns_of
 from soundstage.worlds._screen_cells import Position, row_text
 from soundstage.worlds._screen_style import ATTRIBUTES, COLOURS, Style
@@ -123,3 +124,55 @@ def _spans(text: Contains | Regex, line: str) -> list[tuple[int, int]]:
         return [(found.start(), found.start() + len(text.text)) for found in pattern.finditer(line)]
     pattern = re.compile(text.pattern, sum(FLAGS[flag] for flag in text.flags))
     return [found.span() for found in pattern.finditer(line) if found[0]]
+
+
+# What is nearest to a condition, for messages.
+
+ENOUGH: Final = 0.6  # as `SequenceMatcher.ratio` counts: below that, a line has nothing to do with it
+_MARKS: Final = re.compile(
+    r"\\([^A-Za-z0-9])|\\[A-Za-z0-9]|[\^$.*+?()\[\]{}|]"
+)  # what is no letter in a regex
+
+
+def nearest(wanted: Matcher, screen: Screen, history: Sequence[str] = ()) -> list[str]:
+    """One line for each text of the condition that is not on the screen as it should be.
+
+    Args:
+        wanted: the condition.
+        screen: what is shown.
+        history: the lines that have scrolled out, oldest first.
+    """
+    return [line for part in _texts(wanted) if (line := _nearest(part, screen, history))]
+
+
+def _texts(wanted: Matcher) -> Iterator[Contains | Regex | Styled]:
+    if isinstance(wanted, AllOf | AnyOf):
+        for part in wanted.parts:
+            yield from _texts(part)
+    elif isinstance(wanted, Contains | Regex | Styled):
+        yield wanted
+
+
+def _nearest(part: Contains | Regex | Styled, screen: Screen, history: Sequence[str]) -> str:
+    text = ScreenText.of(screen)
+    if part.matches(text):
+        return ""
+    if isinstance(part, Styled):
+        if part.text.matches(text):
+            return f"nearest: {part.explain(text)}"
+        part = part.text
+    for above, line in enumerate(reversed(history), start=1):
+        if part.matches(line):
+            return f"nearest: {preview(line)} has scrolled out of the screen, {above} line(s) above its first row"
+    letters = part.text if isinstance(part, Contains) else _MARKS.sub(r"\1", part.pattern)
+    alike = [(_alike(letters, line), -len(line), row) for row, line in enumerate(screen.lines)]
+    score, _, row = max(alike, default=(0.0, 0, 0))
+    return f"nearest: row {row}: {preview(screen.lines[row], 200)}" if score >= ENOUGH else ""
+
+
+def _alike(wanted: str, line: str) -> float:
+    """How much the part of `line` that has most of `wanted` in one piece is like it; cases are alike."""
+    wanted, line = wanted.casefold(), line.casefold()
+    found = SequenceMatcher(None, wanted, line, autojunk=False).find_longest_match()
+    start = max(found.b - found.a, 0)
+    return SequenceMatcher(None, wanted, line[start : start + len(wanted)], autojunk=False).ratio()
