@@ -60,3 +60,9 @@ def test_the_pieces_do_not_matter(events, end, cuts):
     pieces = [stream[start:stop] for start, stop in pairwise(places)]
     expected = [SseEvent(name or "message", "\n".join(lines)) for name, lines in events]
     assert events_of(*pieces) == [*expected, SseEvent("message", "x")]
+
+
+def test_an_event_is_given_as_soon_as_its_end_is_certain():
+    reader = SseReader()
+    assert list(reader.feed(b"data: a\r\r")) == []  # a line feed may follow
+    assert list(reader.feed(b"d")) == [SseEvent("message", "a")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from soundstage.errors import ProviderError
+from soundstage.errors import ConnectionCut, ModelError, ProviderError
 from soundstage.messages import (
     FinishChunk,
     FinishReason,
@@ -263,6 +264,53 @@ def test_the_chunks_of_a_reply_can_be_streamed_again(format_name, chunks, cuts):
     once = read(format_name, streamed(format_name, asked(alt="sse"), [*chunks[:-1], finish]), cuts)
     again = read(format_name, streamed(format_name, asked(alt="sse"), once))
     assert respond(again).parts == respond(once).parts
+
+
+# Answers that are not whole
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("framing", ["whole", "streamed", "array"])
+@QUICK
+@given(data=st.data())
+def test_an_answer_that_breaks_off_anywhere_is_a_cut_after_what_was_said(format_name, framing, data):
+    """Only what follows the end of the model's words may be missing."""
+    chunks = [*data.draw(replies())[:-1], FinishChunk(finish="length")]
+    request = asked(alt="" if framing == "array" else "sse")
+    whole = (
+        CODECS[format_name].encode(respond(chunks), request, STAMP)
+        if framing == "whole"
+        else streamed(format_name, request, chunks)
+    )
+    stop = data.draw(st.integers(0, len(whole) - 1))
+    reader = AnswerReader(format_name)
+    heard = reader.feed(whole[:stop])
+    expected_chunks = read(format_name, whole)
+    assert heard == expected_chunks[: len(heard)]
+    try:
+        ended = respond([*heard, *reader.end()])
+    except ConnectionCut:
+        return
+    assert ended.parts == respond(expected_chunks).parts
+
+
+@EVERY_FORMAT
+@QUICK
+@given(data=st.data(), cuts=CUTS)
+def test_bytes_that_are_no_answer_never_raise_anything_but_errors_of_a_model(format_name, data, cuts):
+    """Some bytes of an answer are replaced: it is read, or it is an error that an app knows."""
+    whole = data.draw(st.booleans())
+    chunks = data.draw(replies())
+    written = (
+        CODECS[format_name].encode(respond(chunks), asked(), STAMP)
+        if whole
+        else streamed(format_name, asked(alt=data.draw(st.sampled_from(["sse", ""]))), chunks)
+    )
+    spoilt = bytearray(written)
+    for place in data.draw(st.lists(st.integers(0, len(written) - 1), min_size=1, max_size=8)):
+        spoilt[place] = data.draw(st.sampled_from(b'"{}[]:,0a\\n\n\xff'))
+    with contextlib.suppress(ModelError):
+        respond(read(format_name, bytes(spoilt), cuts))
 
 
 # What stands beside parts goes back where it was

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_END: Final = re.compile("[\r\n]")
 
 
 class SseEvent(NamedTuple):
@@ -30,17 +33,21 @@ class SseReader:
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
-        self._rest = ""
+        self._rest: list[str] = []  # the pieces of the line that goes on: a picture comes in hundreds
+        self._held = False  # whether its last character may be half of a line end
         self._name = ""
         self._data: list[str] = []
         self._bare: list[str] = []  # lines of an object without a field name
 
     def feed(self, piece: bytes) -> Iterator[SseEvent]:
         """The events that `piece` completes."""
-        text = self._rest + self._decoder.decode(piece)
+        self._rest.append(self._decoder.decode(piece))
+        if not _END.search(self._rest[-1]) and not self._held:
+            return
+        text = "".join(self._rest)
         held = text.endswith("\r")  # a line feed may follow
         lines = (text[:-1] if held else text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        self._rest = lines.pop() + ("\r" if held else "")
+        self._rest, self._held = [lines.pop() + ("\r" if held else "")], held
         for line in lines:
             event = self._line(line)
             if event is not None:
@@ -48,7 +55,7 @@ class SseReader:
 
     def end(self) -> Iterator[SseEvent]:
         """The object without `data:` that the stream ends with, if there is one; no empty line need close it."""
-        self._line(self._rest.removesuffix("\r"))
+        self._line("".join(self._rest).removesuffix("\r"))
         if self._bare:
             yield SseEvent("message", "\n".join(self._bare))
 
