@@ -25,6 +25,21 @@ MANY, FEW, PIECES, PIECE = 10_000, 10, 20, 20
 STREAMED = "".join(f"words of chunk {number:4} " for number in range(PIECES))
 
 
+def _question(number: int) -> str:
+    return f"This is question {number} please."
+
+
+def _answer(number: int) -> str:
+    return f"The answer to question {number} is short."
+
+
+_ASKED = {
+    "few": (_question(FEW), expect_chat(_answer(FEW))),
+    "many": (_question(MANY), expect_chat(_answer(MANY))),
+    "stream": ("tell me a story", expect_stream(STREAMED, PIECES)),
+}
+
+
 def rows(settings: Settings) -> Iterator[Row]:
     """The rows of this file."""
     absent = _aimock.missing()
@@ -66,33 +81,20 @@ def _start(folder: Path, stack: contextlib.ExitStack, *, with_aimock: bool) -> d
     def start(argv: list[str]) -> int:
         return stack.enter_context(server(argv))
 
-    texts = {"few": _question(FEW), "many": _question(MANY), "stream": "tell me a story"}
-    checks = {
-        "few": expect_chat(_answer(FEW)),
-        "many": expect_chat(_answer(MANY)),
-        "stream": expect_stream(STREAMED, PIECES),
-    }
-
-    def target(port: int, kind: str) -> Target:
-        return Target(port, _body(texts[kind], stream=kind == "stream"), checks[kind])
-
     files = {name: _write(folder / f"{name}.json", value) for name, value in _files().items()}
     answer = _write(folder / "constant.json", _constant_answer())
-    found = {"constant": target(start(constant(answer, "application/json")), "few")}
-    found |= {kind: target(start(soundstage(files[kind])), kind) for kind in texts}
+    found = {"constant": _target(start(constant(answer, "application/json")), "few")}
+    found |= {kind: _target(start(soundstage(files[kind])), kind) for kind in _ASKED}
     if with_aimock:
         for kind, more in (("few", ()), ("many", ()), ("stream", ("--chunk-size", str(PIECE)))):
             name = "aimock" if kind == "few" else f"aimock {kind}"
-            found[name] = target(start(_aimock.command(files[f"aimock-{kind}"], *more)), kind)
+            found[name] = _target(start(_aimock.command(files[f"aimock-{kind}"], *more)), kind)
     return found
 
 
-def _question(number: int) -> str:
-    return f"This is question {number} please."
-
-
-def _answer(number: int) -> str:
-    return f"The answer to question {number} is short."
+def _target(port: int, kind: str) -> Target:
+    text, check = _ASKED[kind]
+    return Target(port, _body(text, stream=kind == "stream"), check)
 
 
 def _body(text: str, *, stream: bool) -> bytes:
