@@ -42,7 +42,7 @@ class RequestFields(NamedTuple):
         return self.served | self.inert | frozenset(self.refused)
 
     def check(self, given: Mapping[str, Any], prefix: str = "") -> None:
-        """Refuse what is not served.
+        """Refuse what is not served: the first such field of the request.
 
         Args:
             given: the request, or an object in it.
@@ -51,14 +51,18 @@ class RequestFields(NamedTuple):
         Raises:
             RequestRejected: with the name of the field.
         """
-        for name in given.keys() - self.served - self.inert:
-            value = given[name]
+        served, inert = self.served, self.inert
+        for name, value in given.items():
+            if name in served or name in inert:
+                continue
             if name not in self.refused:
                 message = self.unknown.format(prefix + name)
                 raise RequestRejected(message, param=prefix + name, code="unknown_parameter")
             if value is None or value in ([], {}, "") or any(_same(value, one) for one in self.refused[name]):
                 continue
             raise unserved(prefix + name)
+        if self.inner.keys().isdisjoint(given):
+            return
         for name, fields in self.inner.items():
             value = given.get(name)
             for holder in value if isinstance(value, list) else (value,):
