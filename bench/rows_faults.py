@@ -1,4 +1,4 @@
-"""A sweep of faulty runs in process: an agent of ten model calls, and each kind of fault for each of them."""
+"""A sweep of faulty runs in process: each kind of fault for each of ten model calls, and every cut of one stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from _settings import Settings
 from _table import Row
 
 NAME = "faults"
-CALLS = 20
+CALLS = 10
 RUNS = 200
 LIMIT = 2000  # milliseconds
 
@@ -40,7 +40,7 @@ def _sweep() -> int:
 
     kinds = [name for name in KINDS if name not in ("outage", "stall")]  # both end most runs at once
     swept = sweep(_agent, _script(), kinds=kinds)
-    if swept.findings or len(swept.rows) < RUNS - CALLS:
+    if swept.findings or len(swept.rows) < RUNS:
         raise BenchError(f"expected {RUNS} runs that survive:\n{swept}")
     return len(swept.rows)
 
@@ -53,7 +53,7 @@ def _script() -> Any:
         script.on(iteration=number).reply(
             f"This is step {number}.", tool_calls=[{"name": "step", "arguments": {"number": number}}]
         )
-    script.on(iteration=CALLS).reply("All the steps have been taken.")
+    script.on(iteration=CALLS).reply("All the steps have been taken, one after the other. " * 2)
     return script
 
 

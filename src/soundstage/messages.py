@@ -22,6 +22,7 @@ from soundstage.errors import HarnessError
 
 __all__ = [
     "MAIN",
+    "ByteDelivery",
     "Caller",
     "FinishChunk",
     "FinishReason",
@@ -279,11 +280,35 @@ class ModelRequest(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_def
         return tuple(found)
 
 
+class ByteDelivery(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
+    """The way in which the bytes of an answer go over the wire; what they say stays the same.
+
+    Args:
+        pieces: in which they are sent: `whole`, every one of the `bytes` alone, cut inside of each of the `characters`
+            that have several, or `drawn` from `seed`; as the answer comes, unless given.
+        seed: of what is drawn.
+        line_end: of the lines of a stream of events.
+        comments: whether comments stand between the events.
+        cut: bytes after which the connection breaks.
+        dropped: whether the connection is closed without any answer, in the place of a cut.
+    """
+
+    pieces: Literal["", "whole", "bytes", "characters", "drawn"] = ""
+    seed: int = 0
+    line_end: Literal["\n", "\r\n"] = "\n"
+    comments: bool = False
+    cut: int | None = None
+    dropped: bool = False
+
+
 class StartChunk(_Tagged, frozen=True, kw_only=True, tag="start"):
-    """The first chunk, where something must be known before the content: response headers, a model name."""
+    """The first chunk, where something must be known before the content: response headers, a model name, and how the
+    bytes of the answer are delivered on the wire.
+    """
 
     model: str = ""
     headers: dict[str, str] = {}
+    delivery: ByteDelivery | None = None
 
 
 class TextChunk(_Tagged, frozen=True, kw_only=True, tag="text"):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from soundstage.faults._kinds import Terms, kinds_named
+from soundstage.faults._cases import Terms
+from soundstage.faults._kinds import kinds_named
 from soundstage.faults._program import ProgramSettings
 from soundstage.faults._source import scripted
 from soundstage.faults._sweep import SweepOptions, sweep_program
@@ -34,14 +35,13 @@ def notes():
 def sweep_agent(notes, tmp_path):
     """Sweeps a program of `tests/support`: `sweep_agent("plain_agent.py", kinds=["500"])`."""
 
-    def sweep(program, *arguments, kinds=(), within=50.0, max_wait=0.01, told=None, **more):
+    def sweep(program, *arguments, kinds=(), within=50.0, max_wait=0.01, cuts=4, **more):
         folder = tmp_path / "folder"
         folder.mkdir()
         shutil.copy(SUPPORT / program, folder)
         settings = ProgramSettings([sys.executable, program, *arguments], folder, within)
-        terms = Terms(retry_after=max_wait, pause=0.0, patience=max_wait)
+        terms = Terms(max_wait, wire=True, patience=within / 2, cuts=cuts)
         options = SweepOptions(kinds_named(kinds), terms, **more)
-        tell = told.append if told is not None else str
-        return asyncio.run(sweep_program(scripted(notes), settings, options, tell))
+        return asyncio.run(sweep_program(scripted(notes), settings, options, str))
 
     return sweep

@@ -9,7 +9,7 @@ from soundstage.faults import KINDS, sweep
 from soundstage.messages import ModelRequest, user
 from soundstage.models import Script, complete
 from support.note_taker import NoteTaker
-from support.sweeps import row, verdicts
+from support.sweeps import NOTE, row, verdicts
 
 DEFECTS = {  # the defect -> a case that shows it, its verdict and its reason
     "no retry": ("1:500", "gave up", "ProviderError: the model answered with status 500"),
@@ -25,10 +25,13 @@ DEFECTS = {  # the defect -> a case that shows it, its verdict and its reason
 
 def test_an_agent_without_a_defect_has_nothing_to_mend_whatever_happens_to_whichever_call(notes):
     swept = sweep(NoteTaker(), notes)
-    expected = {f"{call}:{kind}": "survived" for call in (1, 2) for kind in KINDS}
+    of_each = [kind.name for kind in KINDS.values() if not kind.one_stream]
+    expected = {f"{call}:{kind}": "survived" for call in (1, 2) for kind in of_each}
     del expected["2:cut-tool"]  # the second reply calls no tool
     expected["1:outage"] = expected["2:outage"] = "gave up"
-    assert verdicts(swept) == expected
+    pieces = ["1:coalesced", *(f"1:pieces@{way}" for way in (1, 2, 3))]
+    cuts = [f"1:cut-at@{place}" for place in range(1, len("I write that down.") + len('{"text":""}' + NOTE))]
+    assert verdicts(swept) == expected | dict.fromkeys([*pieces, *cuts], "survived")
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
@@ -70,6 +73,21 @@ def test_an_agent_that_goes_on_with_half_a_history_asks_what_has_no_answer():
     found = sweep(agent, script, kinds=["cut-start"]).rows[0]
     assert found.verdict == "wrong result"
     assert found.reason == "asked what has no answer, at request 2: 'hello again'"
+
+
+def test_a_request_that_is_sent_again_gets_the_reply_of_a_rule_that_serves_once():
+    script = Script(strict=True)
+    script.on(user="hello", times=1).reply("hi there")
+
+    async def agent(model):
+        request = ModelRequest(model="m", messages=(user("hello"),))
+        try:
+            return (await complete(model, request)).text
+        except ModelError:
+            return (await complete(model, request)).text
+
+    swept = sweep(agent, script, kinds=["500", "cut-start", "cut-text"])
+    assert set(verdicts(swept).values()) == {"survived"}, str(swept)
 
 
 def test_findings_fail_with_the_table_and_allowed_verdicts_do_not(notes):

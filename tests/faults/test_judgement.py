@@ -6,6 +6,7 @@ import pytest
 
 from soundstage.faults._calls import ToolAction
 from soundstage.faults._outcome import Outcome, crash_in, judge
+from soundstage.faults._unsteady import Unsteady, unsteady_in, without
 
 NOTED = ToolAction("append_note", '{"text":"milk and eggs"}', "noted")
 HALF = ToolAction("append_note", '{"text":"mil"}', "noted")
@@ -27,7 +28,11 @@ CASES = {
     "hung": (GOOD._replace(hung="still running"), "hung", "still running"),
     "half a call was run": (GOOD._replace(tools=(HALF,)), "wrong result", '{"text":"mil"}'),
     "a call was not run": (GOOD._replace(tools=()), "wrong result", "did not run append_note"),
-    "a call was run twice": (GOOD._replace(tools=(NOTED, NOTED)), "wrong result", "ran append_note"),
+    "a call was run twice": (
+        GOOD._replace(tools=(NOTED, NOTED)),
+        "wrong result",
+        "more often than the good run",
+    ),
     "another file": (GOOD._replace(files=TORN), "wrong result", "other files: notes.txt"),
     "a part of the text": (GOOD._replace(result="done: m"), "wrong result", "only the beginning came out"),
     "no text": (GOOD._replace(result=""), "wrong result", "nothing came out"),
@@ -64,3 +69,33 @@ def test_a_crash_is_told_from_a_failure_that_the_program_has_seen(code, errors, 
     found = crash_in(code, errors)
     assert found.startswith(crash)
     assert bool(found) is bool(crash)
+
+
+OTHER_RUN = Outcome(
+    "done: milk\nin 4 s",
+    tools=(NOTED._replace(result="noted at 9:01"),),
+    files={"notes.txt": "aa", "run.log": "4"},
+    states=({"run.log": "4"},),
+)
+FIRST_RUN = OTHER_RUN._replace(
+    result="done: milk\nin 3 s", tools=(NOTED,), files={"notes.txt": "aa", "run.log": "3"}, states=()
+)
+
+
+def test_what_differs_between_two_good_runs_is_found_and_nothing_else():
+    varies = unsteady_in(FIRST_RUN, OTHER_RUN)
+    assert varies == Unsteady(frozenset({1}), frozenset({"run.log"}), results=True)
+    assert str(varies) == "line 2 of the output, run.log, results of tools"
+    assert judge(without(FIRST_RUN, varies), without(OTHER_RUN, varies)).verdict == "survived"
+    torn = OTHER_RUN._replace(files=OTHER_RUN.files | {"notes.txt": "bb"})
+    assert judge(without(FIRST_RUN, varies), without(torn, varies)).verdict == "wrong result"
+
+
+def test_an_output_of_another_length_is_not_compared_at_all():
+    varies = unsteady_in(FIRST_RUN, OTHER_RUN._replace(result="done: milk"))
+    assert varies.lines is None
+    assert without(OTHER_RUN, varies).result == without(FIRST_RUN, varies).result
+
+
+def test_two_good_runs_that_are_the_same_leave_nothing_out():
+    assert unsteady_in(FIRST_RUN, FIRST_RUN) == Unsteady()

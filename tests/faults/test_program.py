@@ -43,7 +43,7 @@ def test_an_agent_that_asks_without_an_end_hangs(sweep_agent):
 def test_an_agent_that_waits_for_ever_hangs(sweep_agent):
     swept = sweep_agent("plain_agent.py", kinds=["stall"], only="2:stall", within=1.5)
     assert verdicts(swept) == {"2:stall": "hung"}
-    assert "still running after 1.5 s" in row(swept, "2:stall").reason
+    assert row(swept, "2:stall").reason == "still running 1.5 s after 2 requests"
 
 
 def test_the_folder_of_the_program_is_as_it_was(sweep_agent, tmp_path):
@@ -69,3 +69,30 @@ def test_a_program_that_asks_no_model_is_an_error(sweep_agent, notes, tmp_path):
 def test_a_case_that_is_not_there_is_named_with_those_that_are(sweep_agent):
     with pytest.raises(UnknownNameError, match="did you mean '1:500'"):
         sweep_agent("plain_agent.py", kinds=["500"], only="1:501")
+
+
+STREAM = ["coalesced", "pieces", "utf-8", "crlf", "comments", "cut-at"]
+
+
+def test_one_stream_is_sent_in_other_pieces_and_cut_at_places_that_are_drawn(sweep_agent):
+    swept = sweep_agent("plain_agent.py", "2", "stream", kinds=STREAM, cuts=3, seed=5)
+    assert [row.case.partition("@")[0] for row in swept.rows] == [
+        *("1:coalesced", "1:pieces", "1:pieces", "1:pieces", "2:utf-8", "1:crlf", "1:comments"),
+        *("1:cut-at", "1:cut-at", "1:cut-at"),
+    ]
+    assert {row.verdict for row in swept.rows} == {"survived"}, str(swept)
+    assert [row.retries for row in swept.rows] == [0] * 7 + [1] * 3
+
+
+def test_an_agent_that_takes_pieces_for_texts_with_whole_lines_is_found(sweep_agent):
+    swept = sweep_agent("plain_agent.py", "1", "pieces", kinds=STREAM[:3], seed=5)
+    assert {found.case for found in swept.rows if found.verdict != "survived"} >= {"1:pieces@1", "2:utf-8"}
+    assert "Unterminated string" in row(swept, "1:pieces@1").reason
+    assert "codec can't decode" in row(swept, "2:utf-8").reason
+    assert row(swept, "1:coalesced").verdict == "survived"
+
+
+def test_what_varies_between_two_good_runs_is_not_compared_and_named(sweep_agent):
+    swept = sweep_agent("plain_agent.py", "2", "stamped", kinds=["500", "empty"])
+    assert {found.verdict for found in swept.rows} == {"survived"}, str(swept)
+    assert "not compared, since two good runs differ in it: line 2 of the output, run.log" in str(swept)

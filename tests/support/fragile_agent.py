@@ -20,7 +20,7 @@ TOOLS = {
     "anthropic": {"name": "append_note", "input_schema": SCHEMA},
 }
 TASK = "Note that milk and eggs are needed."
-TIMEOUT = 600.0 if DEFECT == "no timeout" else 2.0
+TIMEOUT = None if DEFECT == "no timeout" else 2.0
 TRIES = {"no retry": 1, "retries for ever": 1_000_000}.get(DEFECT, 3)
 BROKEN = [sys.modules[name].TransportError for name in ("httpx", "httpx2") if name in sys.modules]
 TRANSIENT = (SDK.APIError, *BROKEN, ValueError, EOFError)

@@ -15,6 +15,7 @@ from soundstage.cli import FAILED, LEVELS, ScriptFile, level, say, warn
 ALLOWED: Final = "survived,gave up"
 WITHIN: Final = 60.0
 MAX_WAIT: Final = 1.0
+CUTS: Final = "8"
 CASE: Final = "CASE"  # stands for a case
 
 
@@ -26,10 +27,13 @@ def faults(
     seed: Annotated[int, typer.Option(help="Of what is drawn: where a reply is cut.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Runs side by side.")] = 2,
     allow: Annotated[str, typer.Option(help="Verdicts that are no findings.")] = ALLOWED,
-    within: Annotated[float, typer.Option(help="Seconds that a run may take; then it hangs.")] = WITHIN,
+    within: Annotated[
+        float, typer.Option(help="Seconds without a request after which a run hangs.")
+    ] = WITHIN,
     max_wait: Annotated[
         float, typer.Option(help="Seconds for `retry-after`: the app really waits.")
     ] = MAX_WAIT,
+    cuts: Annotated[str, typer.Option(help="Places at which one stream is cut: a number, or all.")] = CUTS,
     folder: Annotated[
         Path, typer.Option(exists=True, file_okay=False, help="Where it works; each run gets a copy.")
     ] = Path(),
@@ -47,7 +51,8 @@ def faults(
 
     Example: `soundstage faults script.yaml -- python agent.py "What is the weather?"`
     """
-    from soundstage.faults._kinds import Terms, kinds_named
+    from soundstage.faults._cases import Terms
+    from soundstage.faults._kinds import kinds_named
     from soundstage.faults._outcome import VERDICTS
     from soundstage.faults._program import ProgramSettings
     from soundstage.faults._source import source_in
@@ -61,6 +66,7 @@ def faults(
         *_pair("--allow", allow, ALLOWED),
         *_pair("--within", within, WITHIN),
         *_pair("--max-wait", max_wait, MAX_WAIT),
+        *_pair("--cuts", cuts, CUTS),
         *_pair("--folder", folder, Path()),
         *_pair("--isolation", isolation, "process"),
         *(word for name in env or () for word in ("--env", name)),
@@ -68,7 +74,7 @@ def faults(
     again = ["soundstage", "faults", str(script), "--seed", str(seed), *given, "--only", CASE, "--", *command]
     options = SweepOptions(
         kinds_named(_listed(kinds)),
-        Terms(retry_after=max_wait, pause=0.0, patience=max_wait),
+        Terms(max_wait, wire=True, patience=within / 2, cuts=_number(cuts)),
         seed,
         only,
         jobs,
@@ -91,3 +97,11 @@ def _listed(text: str) -> list[str]:
 def _pair(name: str, value: object, default: object) -> list[str]:
     """An option as it was given; nothing if it is the default."""
     return [] if value == default else [name, str(value)]
+
+
+def _number(cuts: str) -> int | None:
+    if cuts == "all":
+        return None
+    if not cuts.isdecimal():
+        raise typer.BadParameter(f"--cuts takes a number, or all; got {cuts!r}")
+    return int(cuts)

@@ -15,7 +15,8 @@ from typing import Any, Final
 from soundstage.clock import VirtualClock, run
 from soundstage.errors import DeadlockError
 from soundstage.faults._calls import actions_of, calls_of
-from soundstage.faults._kinds import Injection, Terms, cases_of, kinds_named
+from soundstage.faults._cases import Injection, Terms
+from soundstage.faults._kinds import cases_of, kinds_named
 from soundstage.faults._model import SweptModel
 from soundstage.faults._outcome import Outcome, Verdict, counted
 from soundstage.faults._source import ModelSource, scripted
@@ -112,7 +113,7 @@ def _end(agent: SweptAgent, model: Model, journal: Journal, swept: SweptModel, w
     except DeadlockError as error:
         return Outcome(None, hung=error.summary)
     except Exception as error:  # noqa: BLE001  (what is under test fails as data)
-        if swept.flooded.is_set():
+        if swept.flooded:
             return Outcome(None, hung=f"asks without an end: stopped at request {swept.requests}")
         if limits and limits[0].expired():
             return Outcome(

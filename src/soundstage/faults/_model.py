@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
+import msgspec
+
 from soundstage.clock import running_clock
 from soundstage.faults._calls import asks_the_same
-from soundstage.faults._kinds import Injection
-from soundstage.messages import ModelChunk, ModelRequest, TextChunk
+from soundstage.faults._cases import Injection
+from soundstage.messages import ByteDelivery, ModelChunk, ModelRequest, StartChunk, TextChunk
 from soundstage.models import ErrorSpec, FaultyModel, Model, Wrapper
 
 
@@ -41,15 +43,22 @@ class SweptModel(Wrapper):
         self._asked = asked
         self._due: tuple[ModelRequest, Sequence[ModelChunk]] | None = None
         self.requests = 0
-        self.flooded = asyncio.Event()
+        self.flooded = False
+        self._heard = asyncio.Event()
+
+    async def next_request(self) -> None:
+        """Wait for a request that has not been waited for."""
+        await self._heard.wait()
+        self._heard.clear()
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The inner model's reply, or what is injected into this call."""
         self.requests += 1
+        self._heard.set()
         if self._asked is not None:
             self._asked()
         if self.requests > self._limit:
-            self.flooded.set()
+            self.flooded = True
             return _never()
         injection = self._injection
         if injection is None or not _hits(injection, self.requests):
@@ -67,7 +76,7 @@ class SweptModel(Wrapper):
         if not isinstance(injection.fault, ErrorSpec):
             chunks = [chunk async for chunk in self._good(request)]
             self._due = request, chunks
-            given = _Given(injection.reshape(chunks), injection.pause)
+            given = _Given(_sent(injection.reshape(chunks), injection.delivery), injection.pause)
         model = given if injection.fault is None else FaultyModel(given, injection.fault)
         async for chunk in model.stream(request):
             yield chunk
@@ -85,6 +94,15 @@ class _Given:
         for chunk in self._chunks:
             await clock.sleep(self._pause)
             yield chunk
+
+
+def _sent(chunks: Sequence[ModelChunk], delivery: ByteDelivery | None) -> Sequence[ModelChunk]:
+    """The chunks of a reply, whose first one says how it is delivered."""
+    if delivery is None:
+        return chunks
+    if chunks and isinstance(chunks[0], StartChunk):
+        return [msgspec.structs.replace(chunks[0], delivery=delivery), *chunks[1:]]
+    return [StartChunk(delivery=delivery), *chunks]
 
 
 async def _never() -> AsyncIterator[ModelChunk]:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from soundstage.faults._calls import ModelCall, ToolAction, asks_the_same
-from soundstage.faults._kinds import Injection
+from soundstage.faults._cases import Injection
 from soundstage.match import preview
 
 Verdict = Literal["survived", "gave up", "wrong result", "hung", "crashed"]
@@ -128,7 +128,9 @@ def _difference(good: Outcome, seen: Outcome) -> str:
     """The first thing that is not as in the good run, in words; tools tell more than what came of them."""
     more, fewer = Counter(seen.tools) - Counter(good.tools), Counter(good.tools) - Counter(seen.tools)
     if more:
-        return f"ran {_action(next(iter(more)))}, which the good run has not"
+        action = next(iter(more))
+        twice = "more often than the good run" if action in good.tools else "which the good run has not"
+        return f"ran {_action(action)}, {twice}"
     if fewer:
         return f"did not run {_action(next(iter(fewer)))}"
     if seen.files != good.files:

@@ -3,23 +3,23 @@
 Each run has a journal, a server, a throw-away home and a copy of the folder of its own, so that several go side by side
 on one event loop. The program gets the variables that `ModelServer.environment` gives every program under test.
 
-A run ends when the program does. It is ended by us when its time is up, and when it has made more requests than the
-limit: both are a program that hangs.
+A run ends when the program does. It is ended by us when it has asked nothing for a while and runs on, and when it has
+made more requests than the limit: both are a program that hangs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from soundstage.clock import IdSource, SystemClock
 from soundstage.drivers import PROCESS, AnyIsolation, Command
-from soundstage.errors import WaitTimeout
 from soundstage.faults._calls import actions_of, calls_of
-from soundstage.faults._kinds import Injection
+from soundstage.faults._cases import Injection
 from soundstage.faults._model import SweptModel
 from soundstage.faults._outcome import Files, Outcome, counted, crash_in
 from soundstage.faults._source import ModelSource
@@ -29,6 +29,7 @@ from soundstage.worlds import Workspace
 
 LINKED: Final = frozenset({".venv", "venv", "node_modules"})  # large, and read only as a rule: not copied
 LEFT_OUT: Final = frozenset({".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+START: Final = 60.0  # seconds, at least, for a program to start and ask for the first time
 KILLED: Final = 0.5  # seconds that a program which hangs gets to end
 
 
@@ -38,7 +39,7 @@ class ProgramSettings(NamedTuple):
     Args:
         argv: the program and its arguments.
         folder: the folder that it works in; each run gets a copy.
-        within: seconds that a run may take.
+        within: seconds that a run may go on without another request.
         limit: requests that a run may make; without a limit, if `None`.
         allow: names of our variables that the program gets.
         isolation: how far it is kept apart.
@@ -96,21 +97,27 @@ async def run_program(
 
 
 async def _finish(command: Command, model: SweptModel, within: float) -> str:
-    """Wait for the program's end; why it hangs, if it does."""
-    exited = asyncio.create_task(command.wait(None, within=within))
-    flooded = asyncio.create_task(model.flooded.wait())
+    """Wait for the program's end; why it hangs, if it does. Each request gives it its time anew."""
+    exited = asyncio.create_task(command.wait(None, within=math.inf))
     try:
-        await asyncio.wait({exited, flooded}, return_when=asyncio.FIRST_COMPLETED)
-        if not exited.done():
-            return f"asks without an end: stopped at request {model.requests}"
-        await exited
-    except WaitTimeout:
-        return f"still running after {within:g} s, {counted(model.requests, 'request')}"
+        while not model.flooded:
+            asked = asyncio.create_task(model.next_request())
+            left = within if model.requests else max(within, START)
+            done, _ = await asyncio.wait({exited, asked}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            await _ended(asked)
+            if exited in done:
+                await exited
+                return ""
+            if not done:
+                return f"still running {left:g} s after {counted(model.requests, 'request')}"
+        return f"asks without an end: stopped at request {model.requests}"
     finally:
-        for task in (exited, flooded):
-            task.cancel()
-        await asyncio.gather(exited, flooded, return_exceptions=True)
-    return ""
+        await _ended(exited)
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
 
 
 def _outcome(

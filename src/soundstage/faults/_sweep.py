@@ -1,4 +1,7 @@
-"""The sweep of a program: good runs first, then a run for each case, several side by side."""
+"""The sweep of a program: two good runs first, then a run for each case, several side by side.
+
+Two good runs, because what differs between them cannot be held against faulty ones.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from soundstage.errors import AppError, UnknownNameError, did_you_mean
-from soundstage.faults._kinds import FaultCase, FaultKind, Terms, cases_of
+from soundstage.faults._cases import FaultCase, FaultKind, Terms
+from soundstage.faults._kinds import cases_of
 from soundstage.faults._outcome import Outcome, Verdict
 from soundstage.faults._program import ProgramSettings, run_program
 from soundstage.faults._source import ModelSource
 from soundstage.faults._table import ALLOWED, Sweep, SweepRow, row_of
+from soundstage.faults._unsteady import unsteady_in, without
 from soundstage.match import preview
 
 
@@ -54,8 +59,10 @@ async def sweep_program(
         AppError: if the good run fails, or asks no model.
         UnknownNameError: if there is no such case.
     """
-    tell("a good run first")
-    good = require_good(await run_program(source, settings))
+    tell("two good runs first")
+    whole = require_good(await run_program(source, settings))
+    varies = unsteady_in(whole, require_good(await run_program(source, settings)))
+    good = without(whole, varies)
     cases = chosen(cases_of(good.calls, options.kinds, options.terms, options.seed), options.only)
     tell(f"it made {len(good.calls)} model calls: {len(cases)} faulty runs follow, {options.jobs} at a time")
     limited = settings._replace(limit=len(good.calls) + options.more)
@@ -64,7 +71,8 @@ async def sweep_program(
     async def row(case: FaultCase) -> SweepRow:
         nonlocal done
         async with gate:
-            found = row_of(case, good, await run_program(source, limited, case.injection))
+            seen = await run_program(source, limited, case.injection)
+            found = row_of(case, good, without(seen, varies))
         done += 1
         tell(f"{done}/{len(cases)} {found.case}: {found.verdict}")
         return found
@@ -72,7 +80,9 @@ async def sweep_program(
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(row(case)) for case in cases]
     rows = tuple(task.result() for task in tasks)
-    return Sweep(rows, len(good.calls), real=True, again=options.again, allow=options.allow)
+    return Sweep(
+        rows, len(good.calls), real=True, again=options.again, allow=options.allow, varies=str(varies)
+    )
 
 
 def require_good(good: Outcome) -> Outcome:

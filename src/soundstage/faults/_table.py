@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, Final, NamedTuple
 
 from soundstage.errors import ExpectationError
-from soundstage.faults._kinds import FaultCase
+from soundstage.faults._cases import FaultCase
 from soundstage.faults._outcome import VERDICTS, Outcome, Verdict, counted, judge, retries_in
 
 ALLOWED: Final[tuple[Verdict, ...]] = ("survived", "gave up")
@@ -44,6 +44,7 @@ class Sweep(NamedTuple):
         real: whether the app's waits were real.
         again: how to run one case again; `CASE` stands for it.
         allow: verdicts that are no findings.
+        varies: what two good runs differed in, and was not compared.
     """
 
     rows: tuple[SweepRow, ...]
@@ -51,6 +52,7 @@ class Sweep(NamedTuple):
     real: bool
     again: str = ""
     allow: tuple[Verdict, ...] = ALLOWED
+    varies: str = ""
 
     @property
     def findings(self) -> tuple[SweepRow, ...]:
@@ -78,6 +80,7 @@ class Sweep(NamedTuple):
         """The table as JSON values."""
         return {
             "calls": self.calls,
+            "varies": self.varies,
             "allow": list(self.allow),
             "counts": dict(Counter(row.verdict for row in self.rows)),
             "rows": [row._asdict() | {"finding": row.verdict not in self.allow} for row in self.rows],
@@ -127,6 +130,8 @@ def _summary(sweep: Sweep) -> list[str]:
     untried = [row.case for row in sweep.rows if row.verdict == "gave up" and not row.retries]
     if untried:
         lines.append(f"gave up at the first try: {', '.join(untried)}")
+    if sweep.varies:
+        lines.append(f"not compared, since two good runs differ in it: {sweep.varies}")
     if sweep.findings:
         lines.append(f"{len(sweep.findings)} to mend, marked with !")
         if sweep.again:

@@ -58,13 +58,14 @@ class HttpRequest(NamedTuple):
 class Exchange:
     """The way back to one client."""
 
-    __slots__ = ("_buffer", "_receive", "_send", "_started", "_watcher", "complete")
+    __slots__ = ("_buffer", "_receive", "_send", "_shape", "_started", "_watcher", "complete")
 
     def __init__(self, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
         self._receive = receive
         self._send = send
         self._buffer: list[bytes] = []
         self._started = False
+        self._shape: Callable[[bytes], list[bytes]] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self.complete = False
 
@@ -97,25 +98,44 @@ class Exchange:
         if data:
             self._buffer.append(data)
 
+    def shape(self, pieces: Callable[[bytes], list[bytes]] | None) -> None:
+        """Hold what is written until the end, and send then what `pieces` makes of it, each in a write of its own."""
+        self._shape = pieces
+
     async def flush(self) -> None:
         """Send what has been written."""
-        if self._buffer and self._started:
+        if self._buffer and self._started and self._shape is None:
             data, self._buffer = b"".join(self._buffer), []
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self) -> None:
         """The answer is complete."""
+        await self._send_shaped()
         data, self._buffer = b"".join(self._buffer), []
         self._unwatch()
         self.complete = True
         await self._send({"type": "http.response.body", "body": data})
 
+    async def _send_shaped(self) -> None:
+        if self._shape is not None:
+            pieces, self._buffer, self._shape = self._shape(b"".join(self._buffer)), [], None
+            for piece in pieces:
+                await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
     async def cut(self) -> None:
         """Break off: send what has been written, then close the connection without an end."""
         if not self._started:
             await self.begin(200, {})
+        await self._send_shaped()
         await self.flush()
         self._unwatch()
+
+    async def drop(self) -> None:
+        """Close the connection without any answer; what has been written is lost."""
+        self._unwatch()
+        self._receive.__self__.transport.abort()  # type: ignore[attr-defined]  # of uvicorn's cycle
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     def each(self, stream: AsyncIterator[T]) -> AsyncIterator[T]:
         """The items of `stream`; what has been written is flushed whenever the stream has to wait.

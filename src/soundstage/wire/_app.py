@@ -23,6 +23,7 @@ from soundstage.clock import Clock, IdSource, running_clock
 from soundstage.errors import ConnectionCut, EnvironmentProblem, ProviderError, RequestRejected, ScriptError
 from soundstage.journal import Journal, RequestRefused, RequestServed
 from soundstage.messages import (
+    ByteDelivery,
     FinishChunk,
     GarbledChunk,
     ModelChunk,
@@ -38,6 +39,7 @@ from soundstage.wire._anthropic import AnthropicMessages
 from soundstage.wire._callers import with_caller
 from soundstage.wire._codec import AnswerStamp, Codec
 from soundstage.wire._control import ControlApi, scripted_in
+from soundstage.wire._delivery import delivery_in, pieces_for
 from soundstage.wire._gemini import Gemini
 from soundstage.wire._openai_chat import OpenAIChat
 from soundstage.wire._openai_responses import OpenAIResponses
@@ -256,10 +258,15 @@ class WireApp:
             body = body[: len(body) // 2] + b"".join(garbage)
         request_id = REQUEST_IDS.get(codec.name, "request-id")
         headers = {"content-type": "application/json", request_id: f"req_{stamp.id}", **response.headers}
-        if cut:
+        delivery = delivery_in(chunks)
+        if cut and delivery is not None and delivery.dropped:
+            await exchange.drop()
+            return
+        if cut or delivery is not None:
+            exchange.shape(pieces_for(delivery))
             await exchange.begin(200, {**headers, "content-length": str(len(body))})
-            exchange.write(body[: len(body) // 2])
-            await exchange.cut()
+            exchange.write(body[: len(body) // 2] if cut else body)
+            await (exchange.cut() if cut else exchange.end())
             return
         self._remember(asked, chunks, stamp)
         await exchange.reply(200, headers, body)
@@ -273,11 +280,15 @@ class WireApp:
         try:
             if chunks is not None:
                 data = b"".join([events.of(chunk) for chunk in chunks])
+                exchange.shape(pieces_for(events.delivery))
                 await exchange.begin(200, events.headers)
                 exchange.write(data)
             else:
                 chunks = await self._send_each(exchange, stream, events)
         except ConnectionCut:
+            if not exchange.started and events.delivery is not None and events.delivery.dropped:
+                await exchange.drop()
+                return
             if not exchange.started:
                 await exchange.begin(200, events.headers)
             await exchange.cut()
@@ -289,7 +300,7 @@ class WireApp:
             exchange.write(events.encoder.error(error))
         else:
             self._remember(asked, chunks, stamp)
-        await exchange.end()
+        await (exchange.end() if events.cut is None else exchange.cut())
 
     async def _send_each(
         self, exchange: Exchange, stream: AsyncIterator[ModelChunk], events: _StreamEncoding
@@ -299,6 +310,7 @@ class WireApp:
             chunks.append(chunk)
             data = events.of(chunk)
             if not exchange.started and type(chunk) is not StartChunk:
+                exchange.shape(pieces_for(events.delivery))
                 await exchange.begin(200, events.headers)
             exchange.write(data)
         return chunks
@@ -321,6 +333,7 @@ class _StreamEncoding:
         self._asked = asked
         self._stamp = stamp
         self._begun = False
+        self.delivery: ByteDelivery | None = None
         self.encoder = codec.encoder(asked, stamp)
         self.headers = {
             "content-type": getattr(self.encoder, "stream_type", codec.stream_type),
@@ -328,10 +341,16 @@ class _StreamEncoding:
             REQUEST_IDS.get(codec.name, "request-id"): f"req_{stamp.id}",
         }
 
+    @property
+    def cut(self) -> int | None:
+        """The bytes after which the connection breaks, if it is to."""
+        return None if self.delivery is None else self.delivery.cut
+
     def of(self, chunk: ModelChunk) -> bytes:
         """The bytes to send for `chunk`."""
         if type(chunk) is StartChunk:
             self.headers.update(chunk.headers)
+            self.delivery = chunk.delivery
             shown = msgspec.structs.replace(self._asked, model=chunk.model or self._asked.model)
             self.encoder = self._codec.encoder(shown, self._stamp)
             return b""
