@@ -45,7 +45,7 @@ FULL: Final = {
     ),
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
-        "tapes/test_run.py",
+        "tapes/test_(run|divergences|clients).py",
         "claude_code/harness/test_(transports|mcp|harness).py",
         "pytest_plugin/test_(asynchronous|failures|pages|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
         "testing/test_snapshot_fixture.py",

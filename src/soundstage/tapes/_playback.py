@@ -196,8 +196,9 @@ class Playback:
     def _missed(self, request: ModelRequest) -> Played:
         played = [entry for entry in self._buckets.get(self._bucket(request), ()) if self._is(entry, request)]
         if played:
-            entry = played[-1]
-            again = entry.number in self._played
+            mine = [entry for entry in played if entry.agent == request.caller.agent]
+            entry = (mine or played)[-1]
+            again = entry.number in self._played and entry.agent == request.caller.agent
             cause: Cause = "already played" if again else "other agent's call"
             whose = f"the agent {entry.agent}" if entry.agent else "the main agent"
             about = _about(request) + (
@@ -292,8 +293,8 @@ class Playback:
 
 def normaliser_of(tape: Tape, here: Surroundings) -> Normal:
     """Takes what is volatile or secret out of texts of a tape, and of a run that replays it."""
-    recorded, now = normaliser(tape.head.places), normaliser(here, tape.head.masks)
-    return lambda text: now(recorded(tape.redactor.text(text)))
+    normal = normaliser(tape.head.places, here, masks=tape.head.masks)
+    return lambda text: normal(tape.redactor.text(text))
 
 
 def _kept(normal: Normal) -> Normal:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -61,12 +61,14 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             day=now.astimezone().date().isoformat(),
         )
 
-    def words(self) -> list[tuple[str, str]]:
-        """The texts and what stands for them, those inside of others first."""
-        found = [(getattr(self, name), f"<{name}>") for name in ("cwd", "home", "tmp", "day")]
-        real = [(os.path.realpath(text), stands) for text, stands in found if text.startswith("/")]
-        texts = {text: stands for text, stands in (*real, *found) if len(text) >= _LONG}
-        return sorted(texts.items(), key=lambda word: -len(word[0]))
+    def words(self) -> Iterator[tuple[str, str]]:
+        """The texts and what stands for them: each folder as it is called, as it really lies, and as a file's name."""
+        for name in ("day", "tmp", "home", "cwd"):
+            text = getattr(self, name)
+            forms = {text, os.path.realpath(text)} if text.startswith("/") else {text}
+            for form in (*forms, *(re.sub(r"[^A-Za-z0-9]", "-", form) for form in forms if name == "cwd")):
+                if len(form) >= _LONG:
+                    yield form, f"<{name}>"
 
 
 NOWHERE: Final = Surroundings()
@@ -76,24 +78,26 @@ Normal = Callable[[str], str]
 """Makes two texts equal that differ only in what is volatile."""
 
 
-def normaliser(places: Surroundings, masks: Iterable[Mask] = ()) -> Normal:
-    """A function that replaces places, then masks.
+def normaliser(*runs: Surroundings, masks: Iterable[Mask] = ()) -> Normal:
+    """A function that replaces the folders and days of some runs, then what masks find.
 
     Raises:
         TapeError: for a mask that is no expression, or that matches everything.
 
     Example:
-        >>> normal = normaliser(Surroundings(cwd="/work/shop"), [Mask(pattern="order-[0-9]+", stands="<order>")])
+        >>> shop = Surroundings(cwd="/work/shop")
+        >>> normal = normaliser(shop, masks=[Mask(pattern="order-[0-9]+", stands="<order>")])
         >>> normal("/work/shop: order-7")
         '<cwd>: <order>'
     """
-    words = dict(places.words())
-    known = re.compile("|".join(f"{re.escape(text)}(?![A-Za-z0-9_])" for text in words)) if words else None
+    words = {text: stands for one in runs for text, stands in one.words()}
+    known = [f"{re.escape(text)}(?![A-Za-z0-9_])" for text in sorted(words, key=len, reverse=True)]
+    places = re.compile("|".join(known)) if known else None
     patterns = [(_compiled(mask), mask.stands) for mask in masks]
 
     def normal(text: str) -> str:
-        if known is not None:
-            text = known.sub(lambda found: words[found[0]], text)
+        if places is not None:
+            text = places.sub(lambda found: words[found[0]], text)
         for pattern, stands in patterns:
             text = pattern.sub(lambda _, stands=stands: stands, text)  # type: ignore[misc]
         return text
