@@ -131,6 +131,8 @@ _OURS: Final = (
         commands={
             "record": "soundstage.tapes._commands:record",
             "replay": "soundstage.tapes._commands:replay",
+            "script": "soundstage.tapes._script_commands:script_app",
+            "tape": "soundstage.tapes._tape_commands:app",
         },
     ),
 )

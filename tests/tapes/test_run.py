@@ -153,3 +153,19 @@ def test_nothing_of_a_program_that_is_interrupted_is_left(agent):
         running.wait(60)
     with pytest.raises(ProcessLookupError):
         os.kill(int(Path("pid").read_text()), 0)
+
+
+def test_a_script_is_recorded_and_its_tape_is_a_script_again(agent):
+    Path("s.yaml").write_text(
+        "version: 1\nstrict: true\nrules:\n- {when: {user: joke}, reply: {text: Knock knock.}}\n"
+    )
+    recorded = soundstage("script", "to-tape", "s.yaml", "--tape", "t.tape", *program("joke"))
+    assert (recorded.returncode, recorded.stdout) == (0, "Knock knock.\n"), recorded.stderr
+    assert replay("joke").stdout == "Knock knock.\n"
+    made = soundstage("tape", "to-script", "t.tape", "-o", "again.yaml")
+    assert made.stdout == "again.yaml: 1 rule(s) of 1 call(s)\n", made.stderr
+    assert made.stderr == ""
+    again = soundstage("script", "to-tape", "again.yaml", "--tape", "again.tape", *program("joke"))
+    assert again.stdout == "Knock knock.\n"
+    first, second = (Tape.load(name).exchanges[0] for name in ("t.tape", "again.tape"))
+    assert (first.request, first.response) == (second.request, second.response)

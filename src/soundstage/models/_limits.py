@@ -11,7 +11,15 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from soundstage.messages import FinishReason, ModelChunk, OpaqueChunk, TextChunk, ThinkingChunk, ToolCallChunk
+from soundstage.messages import (
+    FinishReason,
+    ModelChunk,
+    OpaqueChunk,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    Usage,
+)
 from soundstage.models._play import CHARACTERS_PER_TOKEN, PreparedReply, length_of, tokens_in
 
 TOKENS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
@@ -26,17 +34,27 @@ class LimitedReply(NamedTuple):
     stopped_by: str = ""
 
 
-def limited(made: PreparedReply, settings: Mapping[str, Any]) -> LimitedReply:
-    """`made`, cut off where the limits in `settings` end it."""
+def limited(made: PreparedReply, settings: Mapping[str, Any], given: Usage | None = None) -> LimitedReply:
+    """`made`, cut off where the limits in `settings` end it.
+
+    Args:
+        made: the reply.
+        settings: of the request.
+        given: the usage that the reply gives itself: then its own count is what a limit of tokens looks at.
+    """
     inner = settings.get(INNER)
     if isinstance(inner, Mapping):
         settings = inner
     most = _most(settings)
     stops = _stops(settings)
     chunks, stopped_by = _until(made.chunks, stops) if stops else (made.chunks, "")
-    if most is not None and tokens_in(sum(map(length_of, chunks))) > most:
+    if most is not None and _tokens(chunks, given) > most:
         return LimitedReply(_made(_within(chunks, most * CHARACTERS_PER_TOKEN), "length"))
     return LimitedReply(_made(chunks, "stop"), stopped_by) if stopped_by else LimitedReply(made)
+
+
+def _tokens(chunks: Iterable[ModelChunk], given: Usage | None) -> int:
+    return given.output_tokens if given is not None else tokens_in(sum(map(length_of, chunks)))
 
 
 def _made(chunks: list[ModelChunk], finish: FinishReason) -> PreparedReply:

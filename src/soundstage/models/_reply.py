@@ -261,10 +261,15 @@ class Reply(_Data, frozen=True, kw_only=True):
                 yield ToolCallChunk(index=index, arguments=text)
         else:
             data = block.opaque or {}
-            yield OpaqueChunk(index=index, type=str(data.get("type", "unknown")), data=data)
+            yield OpaqueChunk(index=index, type=_type_of(data), data=data)
 
 
 Answer = Reply | Callable[[ModelRequest], Any]
+
+
+def _type_of(data: Mapping[str, Any]) -> str:
+    """The type of a block as the provider's JSON says it; a field alone, such as `citations`, is its own type."""
+    return str(data.get("type", next(iter(data)) if len(data) == 1 else "unknown"))
 
 
 def _pieces(text: str, *, pieces: bool) -> list[str]:

@@ -207,7 +207,7 @@ class ScriptedModel:
         check_loop(request, reply, choice.label)
         check_calls(request, reply, choice.label)
         made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
-        made, stopped_by = limited(made, request.settings) if request.settings else (made, "")
+        made, stopped_by = limited(made, request.settings, reply.usage) if request.settings else (made, "")
         self._remember(request, reply)
         return [*made.chunks, finish_chunk(reply, request, made, choice.served_by, stopped_by)]
 

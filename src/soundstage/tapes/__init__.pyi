@@ -11,5 +11,7 @@ from ._surroundings import Mask as Mask
 from ._surroundings import Surroundings as Surroundings
 from ._tape import Tape as Tape
 from ._tape import TapeHead as TapeHead
+from ._to_script import ScriptDraft as ScriptDraft
+from ._to_script import script_of_tape as script_of_tape
 from ._verdict import DivergenceError as DivergenceError
 from ._verdict import Verdict as Verdict

@@ -14,13 +14,14 @@ from soundstage.clock import SystemClock
 from soundstage.drivers import AnyIsolation
 from soundstage.errors import ConfigError
 from soundstage.journal import EgressTried, Journal, Redactor, RunFinished, RunStarted
+from soundstage.models import ScriptedModel, load_script
 from soundstage.tapes._playback import Playback
 from soundstage.tapes._program import KEPT_ON_RECORD, best_isolation, run_program
 from soundstage.tapes._server import TapeServer
 from soundstage.tapes._surroundings import Surroundings
 from soundstage.tapes._tape import Tape, TapeHead
 from soundstage.tapes._verdict import Verdict
-from soundstage.wire import stand_ins
+from soundstage.wire import ModelServer, stand_ins
 
 Mode = Literal["once", "new", "all", "none"]
 MODES: Final = ("once", "new", "all", "none")
@@ -40,6 +41,7 @@ class RunOptions(NamedTuple):
         relaxed: go on after a divergence with the nearest exchange.
         isolation: how far a replay is kept apart; as far as the system allows unless given.
         journal: a file for the journal of the run.
+        script: a script that answers in the place of the providers while it records.
     """
 
     tape: Path
@@ -50,6 +52,7 @@ class RunOptions(NamedTuple):
     relaxed: bool = False
     isolation: AnyIsolation | None = None
     journal: Path | None = None
+    script: Path | None = None
 
 
 class RunOutcome(NamedTuple):
@@ -82,7 +85,18 @@ def run_with_tape(options: RunOptions) -> RunOutcome:
         EnvironmentProblem: if the program cannot be run, or the tape not be written.
     """
     with asyncio.Runner() as runner:
-        return runner.run(_run(options))
+        return runner.run(_run(options) if options.script is None else _scripted(options, options.script))
+
+
+async def _scripted(options: RunOptions, file: Path) -> RunOutcome:
+    """A recording whose provider is a script."""
+    server = ModelServer(ScriptedModel(load_script(file)), Journal())
+    await server.start()
+    try:
+        bases = {"openai": server.openai_url, "anthropic": server.anthropic_url, "gemini": server.gemini_url}
+        return await _run(options._replace(upstreams=bases))
+    finally:
+        await server.stop()
 
 
 async def _run(options: RunOptions) -> RunOutcome:
@@ -112,7 +126,9 @@ async def _run(options: RunOptions) -> RunOutcome:
         )
         await server.start()
         try:
-            code = await _program(options, server, journal, closed=not recording)
+            code = await _program(
+                options, server, journal, closed=not recording or options.script is not None
+            )
         finally:
             await server.stop()
         journal.append(RunFinished(), source="tape")

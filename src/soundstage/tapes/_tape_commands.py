@@ -1,0 +1,14 @@
+"""The commands `soundstage tape ...`: one module for each subcommand, put together here."""
+
+from __future__ import annotations
+
+import typer
+
+from soundstage.tapes._script_commands import to_script
+
+app = typer.Typer(
+    name="tape",
+    help="What can be done with tapes: make scripts and tests of them, bring in those of other tools.",
+    no_args_is_help=True,
+)
+app.command("to-script")(to_script)
