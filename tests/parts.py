@@ -45,7 +45,7 @@ FULL: Final = {
     ),
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
-        "tapes/test_(run|divergences|clients).py",
+        "tapes/test_(run|divergences|clients|codegen).py",
         "claude_code/harness/test_(transports|mcp|harness).py",
         "pytest_plugin/test_(asynchronous|failures|pages|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
         "testing/test_snapshot_fixture.py",
@@ -71,11 +71,13 @@ KEPT: Final = {
         r"pytest_plugin/test_(failures|asynchronous)\.py::test_(the_cause_comes_first|asynchronous_tests)",
         r"test_docs\.py::test_the_examples_of_a_document.*(README|pytest)",
         r"mcp/test_process\.py::test_a_real_server",
+        r"tapes/test_codegen\.py::test_a_generated_test_reads_like_one_by_hand",
     ),
     "in process, although beside tests that are not": (
         r"claude_code/test_hooks\.py::test_(what_a_hook_decided|settings_of_another_shape)",
         r"claude_code/test_harness_client\.py::test_(an_address_without|what_is_no_address)",
         r"e2e/test_demo\.py::.*in process, virtual time",
+        r"tapes/test_codegen\.py::test_a_literal_is_the_value",
     ),
 }
 

@@ -129,6 +129,7 @@ _OURS: Final = (
     Wing(
         name="tapes",
         commands={
+            "codegen": "soundstage.tapes._codegen_command:codegen",
             "record": "soundstage.tapes._commands:record",
             "replay": "soundstage.tapes._commands:replay",
             "script": "soundstage.tapes._script_commands:script_app",

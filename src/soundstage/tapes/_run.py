@@ -42,6 +42,7 @@ class RunOptions(NamedTuple):
         isolation: how far a replay is kept apart; as far as the system allows unless given.
         journal: a file for the journal of the run.
         script: a script that answers in the place of the providers while it records.
+        cwd: the program's folder; ours unless given.
     """
 
     tape: Path
@@ -53,6 +54,7 @@ class RunOptions(NamedTuple):
     isolation: AnyIsolation | None = None
     journal: Path | None = None
     script: Path | None = None
+    cwd: Path | None = None
 
 
 class RunOutcome(NamedTuple):
@@ -157,7 +159,9 @@ async def _program(options: RunOptions, server: TapeServer, journal: Journal, *,
         isolation = options.isolation if options.isolation is not None else best_isolation()
     else:
         environment.update(server.environment())
-    return await run_program(options.command, journal, environment=environment, isolation=isolation)
+    return await run_program(
+        options.command, journal, environment=environment, isolation=isolation, cwd=options.cwd
+    )
 
 
 def _with_keys(bases: Mapping[str, str]) -> dict[str, str]:

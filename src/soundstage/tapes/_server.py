@@ -341,10 +341,10 @@ class _OpenExchange:
         )
         if self._asked.model is None:
             return plain
-        return _with_response(plain, self._asked.model, broken)
+        return with_response(plain, self._asked.model, broken)
 
 
-def _with_response(plain: RecordedExchange, asked: ModelRequest, broken: str) -> RecordedExchange:
+def with_response(plain: RecordedExchange, asked: ModelRequest, broken: str) -> RecordedExchange:
     """The exchange with what its frames come to."""
     frames = plain.frames
     assert frames is not None

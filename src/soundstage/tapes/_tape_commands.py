@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from soundstage.tapes._import_command import import_tape
 from soundstage.tapes._script_commands import to_script
 
 app = typer.Typer(
@@ -12,3 +13,4 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("to-script")(to_script)
+app.command("import")(import_tape)

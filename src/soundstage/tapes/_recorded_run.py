@@ -1,0 +1,57 @@
+"""The recorded calls of a program as a script: from a tape, or from a run of it, live or on a script."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from soundstage.errors import ConfigError
+from soundstage.lifecycle import ScratchFolder
+from soundstage.tapes._run import RunOptions, run_with_tape, upstreams_of
+from soundstage.tapes._tape import Tape
+from soundstage.tapes._to_script import ScriptDraft, script_of_tape
+
+
+def recorded_draft(
+    argv: Sequence[str],
+    files: Sequence[Path],
+    *,
+    script: Path | None = None,
+    tape: Path | None = None,
+    upstream: Sequence[str] = (),
+) -> ScriptDraft:
+    """What a program asks models, and what they answer, as a script.
+
+    Args:
+        argv: the program and its arguments, with full paths.
+        files: files that it finds in its folder.
+        script: what answers it.
+        tape: a tape of it; then it is not run.
+        upstream: base URLs of providers, for a live run.
+
+    Raises:
+        ConfigError: if both a script and a tape are given.
+        EnvironmentProblem: if the program cannot be run.
+    """
+    if tape is not None:
+        if script is not None:
+            raise ConfigError(
+                "a run is on a script or on a tape", expected="one of --script, --tape", seen="both"
+            )
+        return script_of_tape(Tape.load(tape).exchanges)
+    scratch = ScratchFolder("codegen")
+    try:
+        folder = scratch.path / "work"
+        folder.mkdir()
+        for file in files:
+            shutil.copy(file, folder / file.name)
+        kept = scratch.path / "run.tape"
+        run_with_tape(
+            RunOptions(
+                kept, tuple(argv), mode="all", upstreams=upstreams_of(upstream), script=script, cwd=folder
+            )
+        )
+        return script_of_tape(Tape.load(kept).exchanges) if kept.exists() else ScriptDraft(())
+    finally:
+        scratch.close()
