@@ -21,7 +21,7 @@ def recorded_draft(
     tape: Path | None = None,
     upstream: Sequence[str] = (),
 ) -> ScriptDraft:
-    """What a program asks models, and what they answer, as a script.
+    """The calls of a program, and the answers, as a script.
 
     Args:
         argv: the program and its arguments, with full paths.

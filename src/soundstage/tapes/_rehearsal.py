@@ -16,7 +16,9 @@ from soundstage.differences import digest_of
 from soundstage.drivers import Command
 from soundstage.host import Composition
 from soundstage.journal import Journal
-from soundstage.models import Script, ScriptedModel
+from soundstage.models import Model, Script, ScriptedModel
+from soundstage.tapes._recording import RecordingModel
+from soundstage.tapes._tape import Tape
 from soundstage.trace import Trace
 from soundstage.worlds import Workspace
 
@@ -33,7 +35,7 @@ class WrittenFile(NamedTuple):
 
 
 class Rehearsal(NamedTuple):
-    """What came of one run.
+    """The end of one run, and its traces.
 
     Args:
         code: the exit code.
@@ -53,7 +55,12 @@ class Rehearsal(NamedTuple):
 
 
 def rehearse(
-    script: Script, argv: Sequence[str], *, files: Sequence[Path] = (), within: float = 60.0
+    script: Script,
+    argv: Sequence[str],
+    *,
+    files: Sequence[Path] = (),
+    within: float = 60.0,
+    record: Tape | None = None,
 ) -> Rehearsal:
     """Run a program on a script.
 
@@ -62,20 +69,26 @@ def rehearse(
         argv: the program and its arguments, with full paths.
         files: files that it finds in its folder.
         within: seconds that it may take.
+        record: gets what it asks and is answered.
 
     Raises:
         EnvironmentProblem: if it cannot be started.
         WaitTimeout: if it does not end in time.
     """
-    return asyncio.run(_rehearsed(script, argv, files, within))
+    return asyncio.run(_rehearsed(script, argv, files, within, record))
 
 
-async def _rehearsed(script: Script, argv: Sequence[str], files: Sequence[Path], within: float) -> Rehearsal:
+async def _rehearsed(
+    script: Script, argv: Sequence[str], files: Sequence[Path], within: float, record: Tape | None
+) -> Rehearsal:
     journal = Journal(clock=SystemClock())
     try:
         parts = Composition(journal, ids=IdSource(0))
         workspace = parts.add(Workspace)
-        server = parts.serve(ScriptedModel(script, clock=journal.clock, ids=IdSource(0)))
+        model: Model = ScriptedModel(script, clock=journal.clock, ids=IdSource(0))
+        if record is not None:
+            model = RecordingModel(model, record, clock=journal.clock)
+        server = parts.serve(model)
         async with parts:
             for file in files:
                 workspace.write(file.name, file.read_bytes())

@@ -48,7 +48,7 @@ def to_script(
 
 @script_app.callback()
 def _script() -> None:
-    """What can be done with scripts."""
+    """Do things with scripts."""
 
 
 @script_app.command("to-tape")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from soundstage.tapes._import_command import import_tape
+from soundstage.tapes._minimise_command import minimise
 from soundstage.tapes._script_commands import to_script
 
 app = typer.Typer(
@@ -14,3 +15,4 @@ app = typer.Typer(
 )
 app.command("to-script")(to_script)
 app.command("import")(import_tape)
+app.command("minimise")(minimise)

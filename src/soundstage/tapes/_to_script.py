@@ -55,13 +55,14 @@ class ScriptDraft(NamedTuple):
     rules: tuple[DraftRule, ...]
     problems: tuple[str, ...] = ()
 
-    def as_data(self) -> dict[str, Any]:
-        """The script as a file has it."""
-        return {"version": 1, "strict": True, "rules": [_rule_data(rule) for rule in self.rules]}
+    def as_data(self, *, default: str = "") -> dict[str, Any]:
+        """The script as a file has it: strict, unless there is a default reply."""
+        head = {"default": default} if default else {"strict": True}
+        return {"version": 1, **head, "rules": [_rule_data(rule) for rule in self.rules]}
 
-    def as_yaml(self) -> str:
+    def as_yaml(self, *, default: str = "") -> str:
         """The script as a file in YAML."""
-        return as_yaml(self.as_data())
+        return as_yaml(self.as_data(default=default))
 
     def script(self) -> Script:
         """The script, ready to serve."""
@@ -338,7 +339,7 @@ class AnsweredCall(NamedTuple):
 
 
 def answers_of(script: Script, requests: Sequence[ModelRequest]) -> list[AnsweredCall]:
-    """What a script answers to requests, one after the other; a stall without an end is an app that left.
+    """The answers of a script to requests, one after the other; a stall without an end is an app that left.
 
     Raises:
         ScriptError: for a request that no rule answers.
