@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from soundstage.cli import BAD_INPUT, FAILED, say, warn
+
+if TYPE_CHECKING:
+    from soundstage.lifecycle import Finished
+
+_TEST_WITHIN: Final = 300.0  # seconds
 
 
 def codegen(
@@ -63,7 +67,7 @@ def codegen(
     program = ProgramWords(sources, beside, title)
     output.write_text(test_source(draft, program, first, second), encoding="utf-8")
     say(f"{output}: {len(draft.rules)} rule(s), {len(first.trace.steps)} request(s)")
-    if check and (done := _tested(output)).returncode:
+    if check and (done := _tested(output)).code:
         warn(f"the test does not pass:\n{done.stdout}")
         raise typer.Exit(FAILED)
 
@@ -99,7 +103,9 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _tested(test: Path) -> subprocess.CompletedProcess[str]:
+def _tested(test: Path) -> Finished:
+    from soundstage.lifecycle import Execution
+
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test.resolve())]
     folder = test.resolve().parent
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
+    return Execution(command, cwd=folder, environment=dict(os.environ), together=True).run(_TEST_WITHIN)
