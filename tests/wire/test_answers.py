@@ -387,6 +387,12 @@ def test_what_stands_beside_the_parts_is_written_where_it_is_read(format_name, f
     assert sorted(respond(read(format_name, data)).parts, key=repr) == sorted(response.parts, key=repr)
 
 
+def test_a_streamed_chat_answer_has_log_probabilities_beside_its_delta():
+    response = ModelResponse(parts=FIELDED["openai-chat"])
+    data = streamed("openai-chat", asked(), chunks_of(response))
+    assert b'"delta":{},"logprobs":{"content":[{"token":"a"}]}' in data
+
+
 def test_fields_are_where_the_providers_have_them():
     def written(format_name):
         response = ModelResponse(parts=FIELDED[format_name])
