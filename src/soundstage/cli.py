@@ -155,16 +155,22 @@ def show(
         Path, typer.Argument(exists=True, dir_okay=False, help="A journal file (JSON lines).")
     ],
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead.")] = None,
+    context: Annotated[
+        int | None, typer.Option(help="Position of a step: show what the model was given there.")
+    ] = None,
 ) -> None:
     """Show the trace of a journal: who was asked what, which tools ran, tokens, cost, failures.
 
     `soundstage serve --journal FILE` and `HostBuilder().with_journal(FILE)` write journals.
 
-    Example: `soundstage show run.jsonl --html trace.html`
+    With `--context N` it shows the messages of the request at @N, and what became of those of the same caller's last
+    request: KEPT, DROPPED, CHANGED, TRUNCATED; and what is NEW since the last reply, or was INJECTED before it.
+
+    Example: `soundstage show run.jsonl --html trace.html`, `soundstage show run.jsonl --context 12`
     """
     from soundstage.report import show_journal
 
-    say(show_journal(journal, html=html))
+    say(show_journal(journal, html=html, context=context))
 
 
 @app.command()

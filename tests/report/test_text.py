@@ -11,10 +11,18 @@ import sys
 import pytest
 from rich.console import Console
 
+from soundstage.differences import Difference
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal, Noted, encode_record
-from soundstage.report import SummaryRow, print_trace, render_text, show_journal, summary_table
-from soundstage.trace import build_trace
+from soundstage.report import (
+    SummaryRow,
+    print_trace,
+    render_context,
+    render_text,
+    show_journal,
+    summary_table,
+)
+from soundstage.trace import ContextMessage, StepContext, build_trace, context_of
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -149,6 +157,53 @@ def test_a_reader_of_a_file_shows_the_events_of_apps_and_worlds_that_it_has_not_
         "TeaPoured: an event of a newer version",
     ):
         assert words in page.read_text("utf-8")
+
+
+def test_the_context_of_a_step_is_shown_in_the_place_of_the_trace(team, tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(b"".join(encode_record(record) + b"\n" for record in team))
+    trace = build_trace(team)
+    step = [one for one in trace.steps if one.agent == "coder"][-1]
+    text = show_journal(path, context=step.position)
+    assert text == render_context(context_of(trace, step.position))
+    assert text.splitlines()[0].startswith(f"@{step.position} coder, step ")
+    assert {line.split()[0] for line in text.splitlines()[1:]} == {"KEPT", "NEW"}
+    page = tmp_path / "run.html"
+    assert show_journal(path, context=step.position, html=page) == f"{text}\npage: {page}"
+
+
+def test_the_context_shows_the_lines_that_changed_and_other_tools():
+    found = Difference(cause="prompt edited", where="messages[1] user", recorded="'a'", seen="'b'")
+    messages = (
+        ContextMessage(change="DROPPED", place=0, role="system", size=1200, text="You are\nbrief."),
+        ContextMessage(change="CHANGED", place=1, role="user", size=5, before=7, text="b", found=(found,)),
+        ContextMessage(change="TRUNCATED", place=2, role="tool", size=5, before=70, text="c", found=(found,)),
+    )
+    around = Difference(cause="other model or settings", where="model", recorded="'m'", seen="'n'")
+    context = StepContext(
+        position=9,
+        lane="main",
+        number=2,
+        previous=3,
+        messages=messages,
+        around=(around,),
+        size=10,
+        before=1277,
+    )
+    assert render_context(context).splitlines() == [
+        "@9 main, step 2: 2 messages, 10 characters; at @3 it was 1,277",
+        "  DROPPED     0 system              1,200  'You are brief.'",
+        "  CHANGED     1 user               7 -> 5  'b'",
+        "      prompt edited: messages[1] user",
+        "        - 'a'",
+        "        + 'b'",
+        "  TRUNCATED   2 tool              70 -> 5  'c'",
+        "tools, model and settings:",
+        "  other model or settings: model",
+        "    - 'm'",
+        "    + 'n'",
+    ]
+    assert "\x1b[31mDROPPED" in render_context(context, colour=True)
 
 
 def test_what_the_environment_calls_a_secret_is_not_in_the_page(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ text that all texts of both requests go through.
 
 from soundstage.differences._compare import differences, reply_differences
 from soundstage.differences._form import digest_of, message_prints
+from soundstage.differences._pairs import MessagePair, message_pairs
 from soundstage.differences._sketch import RequestSketch, nearness, sketch_of
 from soundstage.differences._text import unified
 from soundstage.differences._types import Cause, Difference, Normaliser
@@ -25,10 +26,12 @@ from soundstage.differences._types import Cause, Difference, Normaliser
 __all__ = [
     "Cause",
     "Difference",
+    "MessagePair",
     "Normaliser",
     "RequestSketch",
     "differences",
     "digest_of",
+    "message_pairs",
     "message_prints",
     "nearness",
     "reply_differences",

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from soundstage.differences._align import Pair, apart, word_likeness
+from soundstage.differences._align import Likeness, Pair, apart, word_likeness
 from soundstage.differences._form import MessageForm, PartForm, RequestForm, form_of, print_of
 from soundstage.differences._types import Cause, Difference, Normaliser
 from soundstage.differences._words import Sides, cut_lines, json_of, text_sides, value_sides
@@ -141,18 +141,24 @@ def _difference(cause: Cause, where: str, sides: Sides) -> Difference:
 def _messages(
     before: tuple[MessageForm, ...], now: tuple[MessageForm, ...], made: _Made
 ) -> Iterator[Difference]:
-    def likeness(i: int, k: int) -> float:
-        if before[i].role != now[k].role:
-            return 0.0
-        return _ALIKE + (1 - _ALIKE) * word_likeness(before[i].words, now[k].words)
-
-    for pair in apart([one.print for one in before], [one.print for one in now], likeness):
+    for pair in apart([one.print for one in before], [one.print for one in now], likeness_of(before, now)):
         old = before[pair.recorded] if pair.recorded is not None else None
         new = now[pair.seen] if pair.seen is not None else None
         if old is None or new is None or pair.moved:
             yield _whole(old, new)
         else:
             yield from _message(old, new, made)
+
+
+def likeness_of(before: tuple[MessageForm, ...], now: tuple[MessageForm, ...]) -> Likeness:
+    """How much alike two messages are, by their places in the lists; none, if they have other roles."""
+
+    def likeness(i: int, k: int) -> float:
+        if before[i].role != now[k].role:
+            return 0.0
+        return _ALIKE + (1 - _ALIKE) * word_likeness(before[i].words, now[k].words)
+
+    return likeness
 
 
 def _calls_of(messages: tuple[MessageForm, ...]) -> set[str]:

@@ -1,5 +1,6 @@
 """Traces for people: as text in the terminal, and as one HTML page that can be attached to anything."""
 
+from soundstage.report._context_text import render_context
 from soundstage.report._diff import DiffReport, diff_journals, render_diff
 from soundstage.report._index import IndexRow, write_index
 from soundstage.report._page import html_page, write_page
@@ -15,6 +16,7 @@ __all__ = [
     "diff_journals",
     "html_page",
     "print_trace",
+    "render_context",
     "render_diff",
     "render_text",
     "show_journal",

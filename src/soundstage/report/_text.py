@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from soundstage.journal import Redactor, UnknownEvent, clean_records, read_journal
+from soundstage.report._context_text import render_context
 from soundstage.report._page import write_page
 from soundstage.report._section import Section
 from soundstage.report._style import standard_console, style_of, text_style
 from soundstage.report._table import SummaryRow, table
-from soundstage.trace import Trace, build_trace
+from soundstage.trace import Trace, build_trace, context_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,26 +63,35 @@ def summary_table(rows: Sequence[SummaryRow], *, width: int | None = None, colou
     return table(rows, width=look.width, colour=look.colour)
 
 
-def show_journal(journal: Path | str, *, html: Path | str | None = None) -> str:
+def show_journal(journal: Path | str, *, html: Path | str | None = None, context: int | None = None) -> str:
     """The trace of a journal file as text for the terminal; or write it as a page and say where it is.
 
     Args:
         journal: a file of JSON lines.
         html: where to write the page; without it there is none.
+        context: position of a step, whose context is shown instead: what the model was given there.
 
     Raises:
+        ScriptError: if no step has this position.
         EnvironmentProblem: if the journal cannot be read, or the page not be written.
         HarnessError: if no line is a record.
     """
     records = read_journal(journal)
     redactor = Redactor.from_environment()
     lost = [event for record in records if isinstance(event := record.event, UnknownEvent) and event.problem]
-    if html is None:
-        text = redactor.text(render_text(build_trace(list(clean_records(records, redactor)))))
-        return text + _lost(lost)
-    name = Path(journal).name
-    page = write_page(html, [Section(name, records)], title=f"Soundstage: {name}", redactor=redactor)
-    return f"page: {page.resolve()}" + _lost(lost)
+    texts = []
+    if html is None or context is not None:
+        trace = build_trace(list(clean_records(records, redactor)))
+        if context is None:
+            texts.append(redactor.text(render_text(trace)))
+        else:
+            colour = text_style(None, None).colour
+            texts.append(redactor.text(render_context(context_of(trace, context), colour=colour)))
+    if html is not None:
+        name = Path(journal).name
+        page = write_page(html, [Section(name, records)], title=f"Soundstage: {name}", redactor=redactor)
+        texts.append(f"page: {page.resolve()}")
+    return "\n".join(texts) + _lost(lost)
 
 
 def _lost(events: Sequence[UnknownEvent]) -> str:

@@ -44,6 +44,7 @@ from soundstage.trace._assert_tools import (
     check_tools_offered,
 )
 from soundstage.trace._assert_transcript import assert_transcript, check_transcript
+from soundstage.trace._context import ContextMessage, StepContext, context_of
 from soundstage.trace._cost import PRICES, Cost, Price, Prices
 from soundstage.trace._diff import diff
 from soundstage.trace._feedback import assert_feedback_propagated, check_feedback_propagated
@@ -58,6 +59,7 @@ from soundstage.trace._types import AgentRun, Failure, HandOver, MessageLine, St
 __all__ = [
     "PRICES",
     "AgentRun",
+    "ContextMessage",
     "Cost",
     "EventSource",
     "Failure",
@@ -68,6 +70,7 @@ __all__ = [
     "Prices",
     "RunDiff",
     "Step",
+    "StepContext",
     "StepDiff",
     "ToolUse",
     "Trace",
@@ -107,6 +110,7 @@ __all__ = [
     "checking",
     "checking_now",
     "compare_runs",
+    "context_of",
     "diff",
     "format",
     "name_of_check",
