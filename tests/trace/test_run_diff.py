@@ -199,6 +199,7 @@ def test_a_failure_is_a_reply_that_differs(traced):
         ("in /tmp/run-a1/x.py", "in /tmp/run-b2/x.py"),
         ("in /tmp/pytest-of-a/pytest-7/t0/x.py", "in /tmp/pytest-of-a/pytest-8/t0/x.py"),
         ("in /var/a/soundstage-k2j/home", "in /other/soundstage-zz9/home"),
+        ("in .x/-tmp-soundstage-1-2-a8coz1nm-home", "in .x/-tmp-soundstage-1-3-b8coz1nm-home"),
         ("at http://127.0.0.1:4000/v1", "at http://127.0.0.1:4001/v1"),
         ("1 passed in 0.03s", "1 passed in 0.04s"),
         ("id 0b8c2a7e-3c1d-4b53-9a75-5d0f3c3f7a11", "id 1b8c2a7e-3c1d-4b53-9a75-5d0f3c3f7a12"),

@@ -20,6 +20,7 @@ _ID: Final = re.compile(r"(?=.*\d)[0-9a-f-]{6,}")  # an agent with such a name h
 _SHAPES: Final = (
     (r"(?:/private)?(?:/var/folders/\w+/\w+/T|/tmp)/pytest-of-[^/\s]+/pytest-\d+", "<folder>"),
     (r"""(?:/[^\s/'"`]+)*/soundstage-[^\s/'"`]+""", "<folder>"),
+    (r"soundstage-\d+-\d+-\w{8}", "<folder>"),  # in a name that was made of the path
     (r"""(?:/private)?(?:/var/folders/\w+/\w+/T|/tmp)/[^\s/'"`]+""", "<folder>"),
     (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
     (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b", "<time>"),
