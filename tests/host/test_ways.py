@@ -218,8 +218,10 @@ def test_the_journals_of_the_app_hold_its_entries_in_order():
 
 def test_a_run_has_one_app():
     both = HostBuilder().with_app(configured_app(configure)).with_program(["x"])
-    with pytest.raises(InvalidStateError, match="one app under test"):
+    with pytest.raises(InvalidStateError, match="one app under test") as caught:
         both.build()
+    assert "with_app and with_program" in str(caught.value)
+    assert "keep one of them" in str(caught.value)
 
 
 def test_a_virtual_discord_is_at_hand_for_the_app_and_for_the_test():
