@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 import re
-from collections.abc import Iterator
-from typing import get_args, get_type_hints
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple, Required, get_args, get_origin, get_type_hints
 
 import anthropic
 import openai
+import pydantic
 import pytest
 from anthropic.types import message_create_params as anthropic_messages
 from anthropic.types.beta import message_create_params as anthropic_beta
@@ -16,13 +19,16 @@ from google.genai import models as gemini_models
 from google.genai import types as gemini
 from openai.types import embedding_create_params as embeddings
 from openai.types.chat import completion_create_params as chat
+from openai.types.responses import ResponseItem, ResponseOutputItem
 from openai.types.responses import response_create_params as responses
 
+from soundstage.errors import RequestRejected
 from soundstage.journal import ModelRequested, RequestRefused
 from soundstage.messages import Usage
 from soundstage.models import Script
 from soundstage.models._reply import BlockSpec, Reply
 from soundstage.wire import _fields
+from soundstage.wire._fields import RequestFields
 from soundstage.wire._parts import SEAL
 from support.wires import WIRES, error_of, run, serving
 
@@ -35,113 +41,159 @@ def _set_on(holder: str, source: str) -> set[str]:
     return {name for found, name in re.findall(r"setv\(\s*(\w+),\s*\['(\w+)'", source) if found == holder}
 
 
-_CONFIG = _gemini("_GenerateContentConfig_to_mldev")
+FREE = {"Schema", "InputSchemaTyped", "BetaResponseToolInputSchema"}  # JSON schemas
+
+
+class Sent(NamedTuple):
+    """The objects that an SDK may send at one place: field -> the objects there, by their `type`."""
+
+    types: frozenset[str]
+    fields: dict[str, tuple[type, ...]]
+
+
+def _records(kind: object) -> Iterator[type]:
+    """The record types in an annotation, in unions and lists too. The keys of maps are free, so they are left out."""
+    if get_origin(kind) in (dict, Mapping):
+        return
+    if hasattr(kind, "__total__") or (isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)):
+        if kind.__name__ not in FREE:
+            yield kind
+        return
+    for part in get_args(kind):
+        yield from _records(part)
+
+
+def _texts(kind: object) -> Iterator[str]:
+    if get_origin(kind) is Literal:
+        yield from (value for value in get_args(kind) if isinstance(value, str))
+        return
+    for part in get_args(kind):
+        yield from _texts(part)
+
+
+@functools.cache
+def _sent(record: type) -> Sent:
+    if hasattr(record, "__total__"):  # a TypedDict, whichever module made it
+        hints = get_type_hints(record, include_extras=True)
+        kind = hints.get("type")
+        types = set(_texts(kind)) if kind is not None else set()
+        if types and get_origin(kind) is not Required:
+            types.add("")
+        return Sent(frozenset(types), {name: tuple(_records(hint)) for name, hint in hints.items()})
+    fields = {
+        field.alias or name: tuple(_records(field.annotation)) for name, field in record.model_fields.items()
+    }
+    types = set(_texts(record.model_fields["type"].annotation)) if "type" in record.model_fields else set()
+    return Sent(frozenset(types), fields)
+
+
+GEMINI_SENT = Sent(
+    frozenset(),
+    {
+        "contents": (gemini.Content,),
+        "systemInstruction": (gemini.Content,),
+        "tools": (gemini.Tool,),
+        "toolConfig": (gemini.ToolConfig,),
+        "safetySettings": (gemini.SafetySetting,),
+        "generationConfig": (gemini.GenerationConfig,),
+        "modelArmorConfig": (gemini.ModelArmorConfig,),
+    },
+)
 OFFICIAL = {  # what the official SDKs may send
     "chat": (
         _fields.CHAT,
-        {
-            *chat.CompletionCreateParamsBase.__annotations__,
-            *chat.CompletionCreateParamsStreaming.__annotations__,
-        },
+        [_sent(chat.CompletionCreateParamsBase), _sent(chat.CompletionCreateParamsStreaming)],
     ),
     "responses": (
         _fields.RESPONSES,
-        {
-            *responses.ResponseCreateParamsBase.__annotations__,
-            *responses.ResponseCreateParamsStreaming.__annotations__,
-        },
+        [_sent(responses.ResponseCreateParamsBase), _sent(responses.ResponseCreateParamsStreaming)],
     ),
     "anthropic": (
         _fields.ANTHROPIC,
-        {
-            "stream",
-            *anthropic_messages.MessageCreateParamsBase.__annotations__,
-            *anthropic_beta.MessageCreateParamsBase.__annotations__,
-        },
+        [
+            _sent(anthropic_messages.MessageCreateParamsStreaming),
+            _sent(anthropic_messages.MessageCreateParamsBase),
+            _sent(anthropic_beta.MessageCreateParamsBase),
+        ],
     ),
-    "gemini": (
-        _fields.GEMINI,
-        _set_on("parent_object", _CONFIG)
-        | {
-            name
-            for name in _set_on("to_object", _gemini("_GenerateContentParameters_to_mldev"))
-            if name[0] != "_"
-        },
-    ),
-    "gemini's generationConfig": (_fields.GENERATION, _set_on("to_object", _CONFIG)),
-    "embeddings": (_fields.EMBEDDINGS, set(embeddings.EmbeddingCreateParams.__annotations__)),
+    "gemini": (_fields.GEMINI, [GEMINI_SENT]),
+    "embeddings": (_fields.EMBEDDINGS, [_sent(embeddings.EmbeddingCreateParams)]),
 }
+
+
+def _undecided(fields: RequestFields, sent: Iterable[Sent], path: str, seen: set[object]) -> Iterator[str]:
+    """The fields that the SDK may send below a place and our table does not have, with their paths."""
+    for one in sent:
+        for kind in one.types or {""}:
+            shape = {"type": kind} if kind else {}
+            found = fields.of(shape)
+            where = f"{path}[{kind}]" if kind else path
+            if found is None:
+                yield where
+                continue
+            yield from (f"{where}.{name}" for name in one.fields.keys() - found.known)
+            for name, records in one.fields.items():
+                key = (id(found), name, records)
+                if records and name in found.known and key not in seen:
+                    seen.add(key)
+                    if name not in found.inner:
+                        yield f"{where}.{name} (what is in it)"
+                    else:
+                        yield from _undecided(found.inner[name], map(_sent, records), f"{where}.{name}", seen)
 
 
 @pytest.mark.parametrize("name", OFFICIAL)
-def test_every_field_of_the_official_sdk_is_in_our_table(name):
-    fields, official = OFFICIAL[name]
-    assert len(official) >= 5
-    assert official - fields.known == set(), (
-        "new fields of the SDK: serve them, or name them as inert or refused"
-    )
+def test_every_field_of_the_official_sdk_is_in_our_table_at_all_depths(name):
+    table, sent = OFFICIAL[name]
+    seen: set[object] = set()
+    undecided = sorted(_undecided(table.root, sent, "", seen))
+    assert undecided == [], "new fields of the SDK: serve them, or name them as inert or refused"
+    assert (
+        len(seen) >= {"embeddings": 0, "chat": 40, "gemini": 80, "responses": 100, "anthropic": 150}[name]
+    )  # it went down
 
 
-def _objects(kind: object) -> Iterator[type]:
-    """The record types in an annotation, in unions and lists too."""
-    if hasattr(kind, "__total__"):  # of a TypedDict, whichever module made it
-        yield kind
-    for part in get_args(kind):
-        yield from _objects(part)
-
-
-def _inner(*records: type) -> dict[str, set[str]]:
-    """The fields of the objects in the fields of requests."""
-    found: dict[str, set[str]] = {}
-    for record in records:
-        for name, kind in get_type_hints(record).items():
-            for holder in _objects(kind):
-                found.setdefault(name, set()).update(get_type_hints(holder))
-    return found
-
-
-def _aliases(model: type) -> set[str]:
-    return {field.alias or name for name, field in model.model_fields.items()}
-
-
-CONTENT = {"messages", "input", "system", "tools"}  # read by the codecs, each part by its type
-OFFICIAL_INNER = {
-    "chat": (_fields.CHAT, _inner(chat.CompletionCreateParamsBase)),
-    "responses": (_fields.RESPONSES, _inner(responses.ResponseCreateParamsBase)),
-    "anthropic": (
-        _fields.ANTHROPIC,
-        _inner(anthropic_messages.MessageCreateParamsBase, anthropic_beta.MessageCreateParamsBase),
-    ),
-    "gemini": (
-        _fields.GEMINI,
-        {"toolConfig": _aliases(gemini.ToolConfig), "safetySettings": _aliases(gemini.SafetySetting)},
-    ),
-    "gemini's generationConfig": (
-        _fields.GENERATION,
-        {"thinkingConfig": _aliases(gemini.ThinkingConfig)},
-    ),
+ANSWERED = {  # what the official SDKs make of answers, which clients send back
+    "responses": (_fields.RESPONSES, "input", ResponseItem),
+    "responses, items of an answer": (_fields.RESPONSES, "input", ResponseOutputItem),
 }
 
 
-@pytest.mark.parametrize("name", OFFICIAL_INNER)
-def test_every_field_of_an_object_in_a_request_of_the_official_sdk_is_in_our_table(name):
-    fields, official = OFFICIAL_INNER[name]
-    looked_at = {field for field in official if field not in CONTENT and field not in fields.refused}
-    looked_at -= {"thread"}  # refused by the codec, whatever is in it
-    assert looked_at
-    missing = {
-        field: official[field] - fields.inner[field].known for field in looked_at & fields.inner.keys()
-    }
-    assert looked_at - fields.inner.keys() == set()
-    assert {field: names for field, names in missing.items() if names} == {}
+@pytest.mark.parametrize("name", ANSWERED)
+def test_what_the_official_sdk_makes_of_an_answer_can_be_sent_back(name):
+    table, field, kind = ANSWERED[name]
+    undecided = set(_undecided(table.root.inner[field], map(_sent, _records(kind)), field, set()))
+    assert sorted(undecided) == []
+
+
+def test_every_field_that_geminis_sdk_sets_is_in_our_table():
+    config = _gemini("_GenerateContentConfig_to_mldev")
+    top = _set_on("to_object", _gemini("_GenerateContentParameters_to_mldev"))
+    root = _fields.GEMINI.root
+    official = _set_on("parent_object", config) | {name for name in top if name[0] != "_"}
+    assert len(official) >= 5
+    assert official - root.known == set()
+    inside = _set_on("to_object", config)
+    assert len(inside) >= 5
+    assert inside - root.inner["generationConfig"].known == set()
+
+
+def _all_fields(fields: RequestFields, seen: dict[int, RequestFields]) -> dict[int, RequestFields]:
+    if id(fields) not in seen:
+        seen[id(fields)] = fields
+        for below in (*fields.inner.values(), *fields.kinds.values()):
+            _all_fields(below, seen)
+    return seen
 
 
 @pytest.mark.parametrize("name", OFFICIAL)
 def test_no_field_is_in_two_columns(name):
-    fields = OFFICIAL[name][0]
-    assert len(fields.known) == len(fields.served) + len(fields.inert) + len(fields.refused)
+    for fields in _all_fields(OFFICIAL[name][0].root, {}).values():
+        assert len(fields.known) == len(fields.served) + len(fields.inert) + len(fields.refused)
 
 
+CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "hello"}}
 REFUSED = [  # format, what is asked for, how the refusal names it
     ("openai-chat", {"n": 2}, "n"),
     ("openai-chat", {"n": True}, "n"),
@@ -166,6 +218,49 @@ REFUSED = [  # format, what is asked for, how the refusal names it
         {"stream_options": {"continuous_usage_stats": True}},
         "stream_options.continuous_usage_stats",
     ),
+    # deeper
+    ("openai-responses", {"prompt_cache_options": {"prewarm": True}}, "prompt_cache_options.prewarm"),
+    (
+        "openai-responses",
+        {"input": [{"role": "user", "content": "hello"}, {"type": "compaction_trigger"}]},
+        "input[1].type",
+    ),
+    (
+        "anthropic",
+        {"messages": [{"role": "user", "content": [DOCUMENT | {"citations": {"enabled": True}}]}]},
+        "messages.0.content.0.document.citations.enabled",
+    ),
+    (
+        "anthropic",
+        {
+            "messages": [
+                {"role": "user", "content": "hello"},
+                {"role": "system", "content": "Be brief.", "clear_at": "next_user_message"},
+            ]
+        },
+        "messages.1.clear_at",
+    ),
+    (
+        "anthropic",
+        {"context_management": {"edits": [{"type": "compact_20260112", "pause_after_compaction": True}]}},
+        "context_management.edits.0.compact_20260112.pause_after_compaction",
+    ),
+    (
+        "gemini",
+        {"toolConfig": {"functionCallingConfig": {"streamFunctionCallArguments": True}}},
+        "toolConfig.functionCallingConfig.streamFunctionCallArguments",
+    ),
+    ("gemini", {"tools": [{"google_maps": {"enable_widget": True}}]}, "tools[0].google_maps.enable_widget"),
+    (
+        "gemini",
+        {"tools": [{"functionDeclarations": [{"name": "f", "behavior": "NON_BLOCKING"}]}]},
+        "tools[0].functionDeclarations[0].behavior",
+    ),
+    (
+        "gemini",
+        {"generationConfig": {"responseFormat": {"image": {"aspectRatio": "1:1"}}}},
+        "generationConfig.responseFormat.image",
+    ),
 ]
 UNKNOWN = [
     ("openai-chat", {"soon": 1}, "Unrecognized request argument supplied: soon"),
@@ -181,16 +276,69 @@ UNKNOWN = [
     (
         "anthropic",
         {"thinking": {"type": "adaptive", "soon": 1}},
-        "thinking.soon: Extra inputs are not permitted",
+        "thinking.adaptive.soon: Extra inputs are not permitted",
     ),
-    ("anthropic", {"tool_choice": {"type": "auto", "soon": 1}}, "tool_choice.soon: Extra inputs"),
-    ("gemini", {"toolConfig": {"soon": 1}}, 'Unknown name "toolConfig.soon": Cannot find field.'),
-    ("gemini", {"generationConfig": {"thinkingConfig": {"soon": 1}}}, "thinkingConfig.soon"),
+    ("anthropic", {"tool_choice": {"type": "auto", "soon": 1}}, "tool_choice.auto.soon: Extra inputs"),
+    ("gemini", {"toolConfig": {"soon": 1}}, "Unknown name \"soon\" at 'toolConfig': Cannot find field."),
+    ("gemini", {"generationConfig": {"thinkingConfig": {"soon": 1}}}, "'generationConfig.thinkingConfig'"),
     ("gemini", {"soon": 1}, 'Unknown name "soon": Cannot find field.'),
     (
         "gemini",
         {"generationConfig": {"soon": 1}},
-        'Unknown name "generation_config.soon": Cannot find field.',
+        "Unknown name \"soon\" at 'generationConfig': Cannot find field.",
+    ),
+]
+UNKNOWN += [  # deeper: each of these was seen as the provider's answer to a real client, or is of its kind
+    (
+        "openai-responses",
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": "hello", "soon": 1}]}]},
+        "Unknown parameter: 'input[0].content[0].soon'.",
+    ),
+    (
+        "openai-responses",
+        {"input": [{"role": "user", "content": "hello"}, CALL | {"parsed_arguments": None}]},
+        "Unknown parameter: 'input[1].parsed_arguments'.",
+    ),
+    (
+        "openai-responses",
+        {
+            "tools": [
+                {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f", "soon": 1}]}
+            ]
+        },
+        "Unknown parameter: 'tools[0].tools[0].soon'.",
+    ),
+    (
+        "openai-chat",
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "soon": 1}}},
+        "Unrecognized request argument supplied: response_format.json_schema.soon",
+    ),
+    (
+        "anthropic",
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "hello", "index": 0}]}]},
+        "messages.0.content.0.text.index: Extra inputs are not permitted",
+    ),
+    (
+        "anthropic",
+        {"tools": [{"name": "f", "input_schema": {"type": "object"}, "parameters": {}}]},
+        "tools.0.custom.parameters: Extra inputs are not permitted",
+    ),
+    (
+        "anthropic",
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [DOCUMENT | {"cache_control": {"type": "ephemeral", "tll": "1h"}}],
+                }
+            ]
+        },
+        "messages.0.content.0.document.cache_control.ephemeral.tll: Extra inputs",
+    ),
+    (
+        "gemini",
+        {"contents": [{"parts": [{"inlineData": {"mimeType": "image/png", "bytes": "eA=="}}]}]},
+        "Unknown name \"bytes\" at 'contents[0].parts[0].inlineData': Cannot find field.",
     ),
 ]
 WRONG = [
@@ -233,15 +381,22 @@ ACCEPTED = {
     "openai-chat": {
         "n": 1, "logprobs": False, "top_logprobs": None, "modalities": ["text"], "functions": [], "temperature": 0.2,
         "metadata": {"a": "b"}, "user": "u", "seed": 7, "logit_bias": {}, "provider": {"order": ["x"]},
+        "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"x-own": 1}}},
     },
-    "openai-responses": {"background": False, "conversation": None, "top_logprobs": 0, "client_metadata": {"a": "b"}},
+    "openai-responses": {
+        "background": False, "conversation": None, "top_logprobs": 0, "client_metadata": {"a": "b"},
+        "prompt_cache_options": {"mode": "explicit", "prewarm": False},
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": {"x-own": 1}}},
+    },
     "anthropic": {
         "thread": None, "mcp_servers": [], "metadata": {"user_id": "{}"}, "thinking": {"type": "adaptive"},
-        "output_config": {"effort": "high"}, "context_management": {"edits": []},
+        "output_config": {"effort": "high"},
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}, {"type": "soon", "a": 1}]},
     },
     "gemini": {
         "generationConfig": {"candidateCount": 1, "responseModalities": ["TEXT"], "temperature": 0},
         "safetySettings": [], "labels": {"a": "b"},
+        "toolConfig": {"function_calling_config": {"mode": "AUTO", "stream_function_call_arguments": False}},
     },
 }  # fmt: skip
 
@@ -430,3 +585,72 @@ def test_a_thread_is_refused_in_a_way_that_the_sdk_understands():
             assert len(served.events(ModelRequested)[-1].request.messages) == 3
 
     run(main())
+
+
+CARRIED = {  # format -> content that has fields of compatible servers, of maps, or of types that are not in our table
+    "openai-chat": {
+        "messages": [
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "hello", "cache_control": {"type": "ephemeral"}}],
+                "reasoning_details": [{"soon": 1}],
+            }
+        ],
+        "tools": [
+            {"type": "function", "function": {"name": "f", "parameters": {"x-own": 1}}, "cache_control": {}}
+        ],
+    },
+    "openai-responses": {
+        "input": [{"role": "user", "content": "hello"}, {"type": "soon", "anything": {"goes": 1}}],
+        "tools": [{"type": "mcp", "server_label": "s", "headers": {"x-own": "1"}}, {"type": "soon", "a": 1}],
+    },
+    "anthropic": {
+        "system": [
+            {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral", "scope": "global"}}
+        ],
+        "messages": [
+            {"role": "user", "content": [{"type": "soon", "a": 1}, {"type": "text", "text": "hello"}]}
+        ],
+        "tools": [
+            {"name": "f", "input_schema": {"type": "object", "x-own": 1, "$defs": {}}, "strict": True},
+            {"type": "mcp_toolset", "mcp_server_name": "s", "configs": {"any_tool": {"enabled": True}}},
+            {"type": "soon_20300101", "name": "soon", "a": 1},
+        ],
+    },
+    "gemini": {
+        "contents": [{"parts": {"text": "hello"}}],
+        "tools": [
+            {"function_declarations": [{"name": "f", "parameters": {"x-own": 1}, "behavior": "BLOCKING"}]},
+            {"googleSearch": {}},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_schemas_maps_and_what_our_table_does_not_have_are_carried(name):
+    wire = WIRES[name]
+    script = Script()
+    script.on(user="hello").reply("hi")
+
+    async def main():
+        async with serving(script) as served:
+            assert await served.text(wire, json={**wire.body("hello", ""), **CARRIED[name]}) == "hi"
+
+    run(main())
+
+
+def _nested(depth: int) -> dict[str, object]:
+    held: dict[str, object] = {"type": "text", "text": "x"}
+    for _ in range(depth):
+        held = {"type": "tool_result", "tool_use_id": "c", "content": [held]}
+    return held
+
+
+def test_the_look_at_a_request_takes_odd_values_for_what_they_are():
+    """It answers or refuses; wrong types are refused by the codecs, with the provider's words."""
+    for table in (_fields.CHAT, _fields.RESPONSES, _fields.ANTHROPIC, _fields.GEMINI):
+        for value in (None, 5, "x", [], {}, [None, 5, "x", [{}]], {"type": ["x"]}, [{"type": {}}]):
+            with contextlib.suppress(RequestRejected):
+                table.check(dict.fromkeys(table.root.inner, value))
+    _fields.ANTHROPIC.check({"messages": [{"role": "user", "content": [_nested(100)]}]})

@@ -92,14 +92,14 @@ def test_tools_are_declarations_in_either_spelling_and_the_providers_own():
         tools=[
             {"functionDeclarations": [{"name": "read", "description": "reads", "parameters": SCHEMA}]},
             {"function_declarations": [{"name": "list", "parameters_json_schema": {"type": "object"}}]},
-            {"google_search": {"x": 1}, "functionDeclarations": [{"name": "now"}]},
+            {"google_search": {"exclude_domains": ["x"]}, "functionDeclarations": [{"name": "now"}]},
         ]
     )
     assert [(tool.name, tool.description, tool.schema, tool.type) for tool in request.tools] == [
         ("read", "reads", SCHEMA, "function"),
         ("list", "", {"type": "object"}, "function"),
         ("now", "", {}, "function"),
-        ("googleSearch", "", {"googleSearch": {"x": 1}}, "googleSearch"),
+        ("googleSearch", "", {"googleSearch": {"exclude_domains": ["x"]}}, "googleSearch"),
     ]
 
 

@@ -169,7 +169,7 @@ def test_a_custom_call_keeps_its_free_text_even_if_it_is_json():
     ("item", "role"),
     [
         ({"type": "web_search_call", "id": "ws_1", "status": "completed"}, "assistant"),
-        ({"type": "program_output", "id": "x", "output": "{}"}, "tool"),
+        ({"type": "program_output", "id": "x", "call_id": "c", "result": "{}"}, "tool"),
         ({"type": "mcp_approval_response", "approval_request_id": "x", "approve": True}, "tool"),
         ({"type": "additional_tools", "role": "developer", "tools": []}, "system"),
         ({"type": "item_reference", "id": "msg_1"}, "assistant"),

@@ -1,73 +1,178 @@
-"""Tables of request fields, one for each format: served, without effect, or refused.
+"""Request fields at all depths: served, without effect, or refused.
 
 A scripted answer does not depend on how a model would be sampled, billed or stored, so such fields are accepted and
-have no effect (`INERT`). A field that asks for something in the answer is served by the codec (`SERVED`), or refused
-by name (`REFUSED`), unless its value asks for nothing. A field that is in no table is refused as the provider does.
+have no effect. A field that asks for something in the answer is served by the codec, or refused by name, unless its
+value asks for nothing. What a script says rules over what is asked of a model: the schema of an answer, how much it
+should think, which tool it should call, what it may do with a tool that the provider runs.
 
-The same holds of the objects that these fields hold (`inner`). What a script says rules over what is asked of a model
-there: the schema of an answer, how much it should think, which tool it should call.
+Each format has a table, in `_fields_chat` and so on. A line of it is one kind of object, named as in the official SDK:
 
-A test holds the tables equal to the request types of the official SDKs, so that a new field is noticed.
+    Tool[-,custom]: name | strict cache_control>CacheControl | parallel=false
+
+The columns: served, without effect, refused, with values that ask for nothing. In brackets are the values of `type`
+that such an object has, `-` if it may have none. The objects under a field have the kind behind `>`, which is one
+kind, or a choice of several by their `type`: `Block = TextBlock ImageBlock`. Fields without a kind hold what is free:
+texts, numbers, JSON schemas, maps. `...` says that servers of this format have other fields too. Objects whose `type`
+the table does not have are carried as they are.
+
+How it works. A table is read at the first request. A request is first looked at without words (`_fits`), which is a
+comparison of sets for each object; only one that does not fit is walked again, to name the place.
+
+A test walks the request types of the official SDKs beside the tables, so that a new field is noticed at any depth.
 """
 
 from __future__ import annotations
 
+import functools
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from soundstage.errors import RequestRejected
+from soundstage.wire import _fields_anthropic, _fields_chat, _fields_gemini, _fields_responses
+
+_LINE: Final = re.compile(r"(\w+)(?:\[([^\]]*)\])?\s*([:=])(.*)", re.DOTALL)
+_MORE: Final = "..."
+_NO_TYPE: Final = "-"
 
 
 class RequestFields(NamedTuple):
-    """The fields of one format, and what becomes of them.
+    """The fields of an object in a request, and what becomes of them.
 
     Attributes:
         served: names that the codec looks at.
         inert: names that cannot change a scripted answer.
         refused: name -> values that ask for nothing; null and what is empty never do.
-        unknown: what the provider says about a name that it does not have, with a place for it.
+        more: whether others are carried.
         inner: name -> the fields of the objects under it, or of the objects in the list there.
+        kinds: `type` -> the fields of objects of that type; without a type, those under `-`.
+        quiet: names that need no look.
     """
 
-    served: frozenset[str]
-    inert: frozenset[str]
-    refused: Mapping[str, tuple[Any, ...]]
-    unknown: str
+    served: frozenset[str] = frozenset()
+    inert: frozenset[str] = frozenset()
+    refused: Mapping[str, tuple[Any, ...]] = {}
+    more: bool = False
     inner: Mapping[str, RequestFields] = {}
+    kinds: Mapping[str, RequestFields] = {}
+    quiet: frozenset[str] = frozenset()
 
     @property
     def known(self) -> frozenset[str]:
         """All names."""
         return self.served | self.inert | frozenset(self.refused)
 
-    def check(self, given: Mapping[str, Any], prefix: str = "") -> None:
-        """Refuse what is not served: the first such field of the request.
+    def of(self, given: Mapping[str, Any]) -> RequestFields | None:
+        """The fields of this object; `None` if its type is unknown."""
+        if not self.kinds:
+            return self
+        kind = given.get("type", _NO_TYPE)
+        return self.kinds.get(kind) if isinstance(kind, str) else None
 
-        Args:
-            given: the request, or an object in it.
-            prefix: where that object is, with a dot.
+
+class _Line(NamedTuple):
+    """A line of a table: a kind of object, or the choice of several in `kinds`."""
+
+    types: tuple[str, ...] = ()
+    columns: tuple[dict[str, str], ...] = ()  # field -> kind of the objects there, or ""
+    asks_nothing: tuple[tuple[str, Any], ...] = ()
+    kinds: tuple[str, ...] = ()
+
+
+class RequestTable:
+    """The fields of a format.
+
+    Args:
+        text: the table; the module shows how it is written.
+        unknown: what the provider says about a name that it does not have, with places for it (`name`), for what holds
+            it (`holder`), and for both (`path`).
+        item: how the provider names an item of a list, with a place for its number.
+        shows_types: whether the provider's paths name the types of objects.
+        either: whether names may be in snake case too.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        unknown: str,
+        *,
+        item: str = "[{}]",
+        shows_types: bool = False,
+        either: bool = False,
+    ) -> None:
+        self._text = text
+        self._unknown = unknown
+        self._item = item
+        self._shows_types = shows_types
+        self._either = either
+
+    @functools.cached_property
+    def root(self) -> RequestFields:
+        """The fields of a request."""
+        return _Reader(self._text, either=self._either).fields(("Request",))
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Refuse what is not served, wherever it is in a request.
 
         Raises:
-            RequestRejected: with the name of the field.
+            RequestRejected: with the path of the field.
         """
-        served, inert = self.served, self.inert
-        for name, value in given.items():
-            if name in served or name in inert:
-                continue
-            if name not in self.refused:
-                message = self.unknown.format(prefix + name)
-                raise RequestRejected(message, param=prefix + name, code="unknown_parameter")
-            if value is None or value in ([], {}, "") or any(_same(value, one) for one in self.refused[name]):
-                continue
-            raise unserved(prefix + name)
-        if self.inner.keys().isdisjoint(given):
+        if not _fits(self.root, given):
+            self._look(self.root, given, "")
+
+    def _look(self, fields: RequestFields, given: Any, path: str) -> None:
+        if isinstance(given, list):
+            for number, one in enumerate(given):
+                self._look(fields, one, path + self._item.format(number))
             return
-        for name, fields in self.inner.items():
-            value = given.get(name)
-            for holder in value if isinstance(value, list) else (value,):
-                if isinstance(holder, dict):
-                    fields.check(holder, f"{prefix}{name}.")
+        found = fields.of(given) if isinstance(given, dict) else None
+        if found is None:
+            return
+        if self._shows_types and fields.kinds:
+            path += f".{given.get('type') or 'custom'}"
+        for name, value in given.items():
+            where = f"{path}.{name}" if path else name
+            if name in found.refused:
+                _refuse_request(found.refused[name], value, where)
+            elif name not in found.quiet and not found.more:
+                message = self._unknown.format(name=name, holder=f" at '{path}'" if path else "", path=where)
+                raise RequestRejected(message, param=where, code="unknown_parameter")
+            if name in found.inner:
+                self._look(found.inner[name], value, where)
+
+
+def _fits(fields: RequestFields, given: Any) -> bool:
+    """Whether nothing in an object or a list needs a closer look. Every object of every request comes by here."""
+    if type(given) is list:
+        for one in given:  # noqa: SIM110  (a generator takes twice as long)
+            if type(one) is dict and not _fits(fields, one):
+                return False
+        return True
+    found: RequestFields | None = fields
+    if fields.kinds:
+        kind = given.get("type", _NO_TYPE)
+        found = fields.kinds.get(kind) if type(kind) is str else None
+    if found is None:
+        return True
+    if found.more:
+        if not found.refused.keys().isdisjoint(given):
+            return False
+    elif not found.quiet.issuperset(given):
+        return False
+    inner = found.inner
+    if not inner.keys().isdisjoint(given):
+        for name, value in given.items():
+            kind = type(value)
+            if (kind is dict or kind is list) and name in inner and not _fits(inner[name], value):
+                return False
+    return True
+
+
+def _refuse_request(asks_nothing: Iterable[Any], value: Any, where: str) -> None:
+    if value is None or value in ([], {}, "") or any(_same(value, one) for one in asks_nothing):
+        return
+    raise unserved(where)
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -84,146 +189,105 @@ def unserved(name: str, what: str = "") -> RequestRejected:
     )
 
 
-def _table(
-    served: str,
-    inert: str,
-    refused: Mapping[str, tuple[Any, ...]],
-    unknown: str,
-    inner: Mapping[str, tuple[str, str, Mapping[str, tuple[Any, ...]]]] | None = None,
-) -> RequestFields:
-    """A format's table; `inner` has the first three columns for each object in it."""
-    below = {name: _table(*columns, unknown) for name, columns in (inner or {}).items()}
-    return RequestFields(frozenset(served.split()), frozenset(inert.split()), refused, unknown, below)
+class _Reader:
+    """Makes the fields of objects out of a table; objects may hold objects of their own kind."""
+
+    def __init__(self, text: str, *, either: bool) -> None:
+        self._lines = dict(_line(line) for line in re.split(r"\n(?=\S)", text.strip()))
+        self._either = either
+        self._made: dict[tuple[str, ...], RequestFields] = {}
+
+    def fields(self, names: tuple[str, ...]) -> RequestFields:
+        """The fields of objects that are of one of these kinds."""
+        names = tuple(sorted({kind for name in names for kind in self._lines[name].kinds or (name,)}))
+        if names not in self._made:
+            typed = {kind for name in names for kind in self._lines[name].types}
+            self._made[names] = self._by_type(names, typed) if typed else self._merged(names)
+        return self._made[names]
+
+    def _by_type(self, names: tuple[str, ...], typed: set[str]) -> RequestFields:
+        kinds: dict[str, RequestFields] = {}
+        self._made[names] = made = RequestFields(kinds=kinds)
+        if len(names) == 1 or any(not self._lines[name].types for name in names):
+            typed.add(_NO_TYPE)
+        for kind in typed:
+            fitting = [name for name in names if kind in self._lines[name].types]
+            others = [name for name in names if kind == _NO_TYPE and not self._lines[name].types]
+            kinds[kind] = self._merged(tuple(fitting + others) or names)
+        return made
+
+    def _merged(self, names: tuple[str, ...]) -> RequestFields:
+        """The fields of all of these together."""
+        key = ("merged", *names)
+        if key in self._made:
+            return self._made[key]
+        inner: dict[str, RequestFields] = {}
+        lines = [self._lines[name] for name in names]
+        served, inert, refused = (self._names(lines, column) for column in range(3))
+        asks_nothing = [pair for line in lines for pair in line.asks_nothing]
+        self._made[key] = made = RequestFields(
+            served=served,
+            inert=inert - served - {_MORE},
+            refused={name: tuple(v for n, v in asks_nothing if n == self._camel(name)) for name in refused},
+            more=_MORE in inert,
+            inner=inner,
+            quiet=(served | inert) - refused,
+        )
+        below: dict[str, tuple[str, ...]] = {}
+        for column in [column for line in lines for column in line.columns]:
+            for name, kind in column.items():
+                if kind:
+                    below[name] = (*below.get(name, ()), kind)
+        for name, kinds in below.items():
+            for spelled in self._spellings(name):
+                inner[spelled] = self.fields(kinds)
+        return made
+
+    def _names(self, lines: Iterable[_Line], column: int) -> frozenset[str]:
+        found = (name for line in lines for name in line.columns[column])
+        return frozenset(spelled for name in found for spelled in self._spellings(name))
+
+    def _spellings(self, name: str) -> tuple[str, ...]:
+        """A name as the provider takes it: in camel case, and perhaps in snake case."""
+        return (
+            (name, re.sub("[A-Z]", lambda found: "_" + found[0].lower(), name)) if self._either else (name,)
+        )
+
+    def _camel(self, name: str) -> str:
+        return re.sub("_(.)", lambda found: found[1].upper(), name) if self._either else name
 
 
-def _either(names: str) -> str:
-    """Names as Gemini takes them: in camel case, and in snake case."""
-    return f"{names} {re.sub('[A-Z]', lambda found: '_' + found[0].lower(), names)}"
+def _line(text: str) -> tuple[str, _Line]:
+    found = _LINE.fullmatch(text)
+    assert found is not None, text
+    name, types, sign, rest = found.groups()
+    if sign == "=":
+        return name, _Line(kinds=tuple(rest.split()))
+    columns: list[dict[str, str]] = []
+    asks_nothing = []
+    for column in [*rest.split("|"), "", ""][:3]:
+        columns.append({})
+        for token in column.split():
+            field, _, value = token.partition("=")
+            field, _, kind = field.partition(">")
+            columns[-1][field] = kind
+            asks_nothing += [(field, json.loads(value))] if value else []
+    return name, _Line(tuple(types.split(",")) if types else (), tuple(columns), tuple(asks_nothing))
 
 
-CHAT: Final = _table(
-    "model messages tools stream stream_options max_tokens max_completion_tokens stop usage",
-    "temperature top_p frequency_penalty presence_penalty logit_bias seed user metadata store service_tier "
-    "reasoning_effort verbosity response_format tool_choice parallel_tool_calls prediction safety_identifier "
-    "prompt_cache_key prompt_cache_options prompt_cache_retention "
-    # what clients of compatible servers send: OpenRouter, vLLM, llama.cpp, DeepSeek, Ollama
-    "top_k top_a min_p typical_p repetition_penalty repeat_penalty chat_template_kwargs enable_thinking thinking "
-    "thinking_budget reasoning include_reasoning provider models route transforms cache_prompt keep_alive options "
-    "session_id",
-    {
-        "n": (1,),
-        "logprobs": (False,),
-        "top_logprobs": (0,),
-        "modalities": (["text"],),
-        "audio": (),
-        "functions": (),
-        "function_call": ("none", "auto"),
-        "web_search_options": (),
-        "moderation": (),
-    },
-    "Unrecognized request argument supplied: {}",
-    {
-        "stream_options": ("include_usage", "include_obfuscation", {"continuous_usage_stats": (False,)}),
-        "response_format": ("type", "json_schema schema", {}),
-        "tool_choice": ("", "type function custom allowed_tools", {}),
-        "prediction": ("", "type content", {}),
-        "prompt_cache_options": ("", "mode ttl", {}),
-    },
+CHAT: Final = RequestTable(_fields_chat.TABLE, "Unrecognized request argument supplied: {path}")
+RESPONSES: Final = RequestTable(_fields_responses.TABLE, "Unknown parameter: '{path}'.")
+EMBEDDINGS: Final = RequestTable(
+    "Request: model input dimensions encoding_format | user input_type truncate task",
+    "Unrecognized request argument supplied: {path}",
 )
-RESPONSES: Final = _table(
-    "model input instructions tools stream previous_response_id store max_output_tokens include text reasoning prompt "
-    # refused by the codec, with where they have moved
-    "messages response_format reasoning_effort max_completion_tokens",
-    "temperature top_p metadata user service_tier tool_choice parallel_tool_calls safety_identifier max_tool_calls "
-    "prompt_cache_key prompt_cache_options prompt_cache_retention truncation stream_options context_management "
-    "background_options access_programs "
-    "client_metadata",  # of codex
-    {
-        "background": (False,),
-        "conversation": (),
-        "top_logprobs": (0,),
-        "moderation": (),
-        "image": (),
-    },
-    "Unknown parameter: '{}'.",
-    {
-        "text": ("format", "verbosity", {}),
-        "reasoning": ("", "effort summary generate_summary context mode enabled max_tokens", {}),
-        "prompt": ("id", "version variables", {}),
-        "stream_options": ("", "include_obfuscation", {}),
-        "tool_choice": ("", "type name mode tools server_label", {}),
-        "prompt_cache_options": ("", "mode ttl prewarm comparison_response_id", {}),
-        "background_options": ("", "completion_window continuation_id", {}),
-        "context_management": ("", "type compact_threshold", {}),
-        "access_programs": ("", "cyber", {}),
-    },
+ANTHROPIC: Final = RequestTable(
+    _fields_anthropic.TABLE, "{path}: Extra inputs are not permitted", item=".{}", shows_types=True
 )
-EMBEDDINGS: Final = _table(
-    "model input dimensions encoding_format",
-    "user input_type truncate task",
-    {},
-    "Unrecognized request argument supplied: {}",
-)
-ANTHROPIC: Final = _table(
-    "model messages system tools stream max_tokens stop_sequences "
-    "thread",  # refused by the codec, with a code that the SDK knows
-    "temperature top_p top_k metadata thinking tool_choice service_tier inference_geo cache_control speed "
-    "user_profile_id workspace_id billing_policy fallback_credit_token "
-    # what Claude Code always sends; none of it changes what a script says
-    "context_management output_config output_format diagnostics betas",
-    {
-        "container": (),
-        "mcp_servers": (),
-        "fallbacks": (),
-        "compaction": (),
-    },
-    "{}: Extra inputs are not permitted",
-    {
-        "thinking": ("type display", "budget_tokens block_binding", {}),
-        "tool_choice": ("", "type name disable_parallel_tool_use", {}),
-        "cache_control": ("", "type ttl", {}),
-        "metadata": ("", "user_id", {}),
-        "output_config": ("format", "effort task_budget", {}),
-        "context_management": ("", "edits", {}),
-        "diagnostics": ("", "previous_message_id", {}),
-        "billing_policy": ("", "type bill_to", {}),
-        "fallback_credit_token": ("", "token mode", {}),
-    },
-)
-_GEMINI_UNKNOWN: Final = 'Invalid JSON payload received. Unknown name "{}": Cannot find field.'
-GEMINI: Final = _table(
-    "model contents systemInstruction tools generationConfig",
-    "safetySettings toolConfig labels store serviceTier modelArmorConfig",
-    {"cachedContent": (), "continuationToken": (), "automaticContinuation": ()},
-    _GEMINI_UNKNOWN,
-    {
-        "toolConfig": (
-            "",
-            _either("functionCallingConfig retrievalConfig includeServerSideToolInvocations"),
-            {},
-        ),
-        "safetySettings": ("", "category method threshold", {}),
-    },
-)
-GENERATION: Final = _table(  # Gemini's `generationConfig`
-    "maxOutputTokens stopSequences",
-    "temperature topP topK seed presencePenalty frequencyPenalty responseMimeType responseSchema responseJsonSchema "
-    "responseFormat thinkingConfig mediaResolution audioTimestamp routingConfig modelSelectionConfig "
-    "enableEnhancedCivicAnswers",
-    {
-        "candidateCount": (1,),
-        "responseModalities": (["TEXT"], ["text"], ["Text"]),
-        "responseLogprobs": (False,),
-        "logprobs": (0,),
-        "speechConfig": (),
-        "imageConfig": (),
-        "audioTranscriptionConfig": (),
-        "translationConfig": (),
-        "enableAffectiveDialog": (False,),
-        "generationOutputConfig": (),
-    },
-    _GEMINI_UNKNOWN,
-    {"thinkingConfig": ("", _either("includeThoughts thinkingBudget thinkingLevel"), {})},
+GEMINI: Final = RequestTable(
+    _fields_gemini.TABLE,
+    'Invalid JSON payload received. Unknown name "{name}"{holder}: Cannot find field.',
+    either=True,
 )
 
 

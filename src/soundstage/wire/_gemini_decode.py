@@ -33,7 +33,7 @@ from soundstage.messages import (
     ToolResult,
 )
 from soundstage.wire._codec import parse_value
-from soundstage.wire._fields import GEMINI, GENERATION, check_limits
+from soundstage.wire._fields import GEMINI, check_limits
 from soundstage.wire._parts import estimate
 
 Fields = dict[str, Any]
@@ -71,13 +71,13 @@ def decode(body: bytes, parameters: Mapping[str, str], format: str) -> ModelRequ
 
 
 def _check_fields(given: Fields) -> None:
+    config = None
+    if "generationConfig" in given:
+        config = _fields(given["generationConfig"], "generation_config", "GenerationConfig")
+        given["generationConfig"] = config
     GEMINI.check(given)
-    if "generationConfig" not in given:
-        return
-    config = _fields(given["generationConfig"], "generation_config", "GenerationConfig")
-    given["generationConfig"] = config
-    GENERATION.check(config, "generation_config.")
-    check_limits(config, {"maxOutputTokens": 1}, "stopSequences", MOST_STOPS, _WRONG_LIMIT)
+    if config is not None:
+        check_limits(config, {"maxOutputTokens": 1}, "stopSequences", MOST_STOPS, _WRONG_LIMIT)
 
 
 def count(body: bytes) -> int:

@@ -81,6 +81,7 @@ def decode(body: bytes, parameters: Mapping[str, str]) -> ModelRequest:
         format=NAME,
         settings={key: value for key, value in given.items() if key not in _KNOWN},
     )
+    _fields.RESPONSES.check(given)
     if not given.get("previous_response_id"):  # otherwise the calls may be there
         check_calls(request)
     return request
@@ -156,7 +157,6 @@ def _check_parameters(given: dict[str, Any]) -> None:
                 "information: https://platform.openai.com/docs/api-reference/responses/create.",
                 code="unsupported_parameter",
             )
-    _fields.RESPONSES.check(given)
     _fields.check_limits(given, {"max_output_tokens": 16}, "", 0)
     include = given.get("include")
     if include is not None and not isinstance(include, list):
