@@ -1,5 +1,6 @@
 """Things that start, run and stop: daemons and their supervisor, processes, folders that go with a run."""
 
+from soundstage.lifecycle._arrivals import before_exits
 from soundstage.lifecycle._beneath import files_beneath, read_beneath, write_beneath
 from soundstage.lifecycle._daemon import ENDED, Daemon, Status, TaskDaemon, of_daemon
 from soundstage.lifecycle._execution import Execution, Finished
@@ -33,6 +34,7 @@ __all__ = [
     "Status",
     "Supervisor",
     "TaskDaemon",
+    "before_exits",
     "files_beneath",
     "git_call",
     "handle_termination",

@@ -27,6 +27,7 @@ from typing import Any, Final
 
 from soundstage.errors import AppError, EnvironmentProblem, HarnessError, InvalidStateError
 from soundstage.journal import Journal, Noted, ProcessExited, ProcessStarted
+from soundstage.lifecycle._arrivals import take_in_arrivals
 from soundstage.lifecycle._isolator import Isolator, Launch
 from soundstage.lifecycle._launcher import LENGTH
 from soundstage.lifecycle._lines import LineSplitter
@@ -208,6 +209,7 @@ class Process:
         finally:
             self.kill()
             await self._forget()
+        await take_in_arrivals(self.journal)  # what it has sent comes before its exit
         self._tell_exit(report)
         return self.code
 

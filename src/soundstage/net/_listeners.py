@@ -35,6 +35,11 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._servers: list[asyncio.AbstractServer] = []
 
+    @property
+    def servers(self) -> tuple[asyncio.AbstractServer, ...]:
+        """Those that serve other sockets besides; of the server's loop."""
+        return tuple(self._servers)
+
     def withdraw(self) -> None:
         """The server stops: nobody shall be sent to it any more. Harmless when repeated."""
         with _LOCK:

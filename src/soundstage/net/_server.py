@@ -29,7 +29,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from soundstage.errors import EnvironmentProblem, InvalidStateError, ScriptError
 from soundstage.journal import Journal, RequestRefused
-from soundstage.lifecycle import Daemon
+from soundstage.lifecycle import Daemon, before_exits
+from soundstage.net._arrivals import Handlers
 from soundstage.net._listeners import Listener, announce
 from soundstage.net._websocket import WebSocketHandler, serve_websocket
 
@@ -311,6 +312,8 @@ class HttpServer(Daemon):
         self._uvicorn: Any = None
         self._socket: socket.socket | None = None
         self._listener: Listener | None = None
+        self._handlers = Handlers()
+        self._forget: Callable[[], None] | None = None
 
     @property
     def port(self) -> int:
@@ -356,6 +359,14 @@ class HttpServer(Daemon):
         self._uvicorn.server_state.connections = _Connections()
         await self._uvicorn.startup(sockets=[self._socket])
         self._listener = announce(self.journal, self._host, self._port, self._serve_also)
+        self._forget = before_exits(self.journal, self._take_in)
+
+    async def _take_in(self) -> None:
+        await self._handlers.take_in(self._listening, self._uvicorn.server_state.connections)
+
+    def _listening(self) -> list[Any]:
+        servers = [*self._uvicorn.servers, *(self._listener.servers if self._listener is not None else ())]
+        return [sock for server in servers for sock in server.sockets]
 
     async def _serve_also(self, sock: socket.socket) -> asyncio.AbstractServer:
         """Serve a second socket as the first one, which uvicorn serves; its connections count as ours."""
@@ -370,6 +381,8 @@ class HttpServer(Daemon):
 
     async def _stop(self) -> None:
         state = self._uvicorn.server_state
+        if self._forget is not None:
+            self._forget()
         if self._listener is not None:
             self._listener.withdraw()
         for server in self._uvicorn.servers:
@@ -399,6 +412,7 @@ class HttpServer(Daemon):
             )
 
     async def _app(self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
+        self._handlers.begin(scope.get("client"))
         if scope["type"] == "websocket" and self._websocket is not None:
             await serve_websocket(self._websocket, scope, receive, send, self.report_failure)
             return
