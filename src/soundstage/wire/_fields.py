@@ -272,7 +272,8 @@ def _line(text: str) -> tuple[str, _Line]:
             field, _, kind = field.partition(">")
             columns[-1][field] = kind
             asks_nothing += [(field, json.loads(value))] if value else []
-    return name, _Line(tuple(types.split(",")) if types else (), tuple(columns), tuple(asks_nothing))
+    kinds = tuple(one.strip() for one in types.split(",")) if types else ()
+    return name, _Line(kinds, tuple(columns), tuple(asks_nothing))
 
 
 CHAT: Final = RequestTable(_fields_chat.TABLE, "Unrecognized request argument supplied: {path}")

@@ -73,9 +73,8 @@ Reasoning: | context effort enabled generate_summary max_tokens mode summary
 StreamOptions: | include_obfuscation
 TextConfig: format>Format | verbosity
 ToolChoiceAllowed[allowed_tools]: | mode tools type
-    ToolChoiceTypes[code_interpreter,computer,computer_use,computer_use_preview,file_search,image_generation,web_s
-    earch_preview,web_search_preview_2025_03_11]:
-    | type
+ToolChoiceTypes[code_interpreter,computer,computer_use,computer_use_preview,file_search,image_generation,
+    web_search_preview,web_search_preview_2025_03_11]: | type
 ToolChoiceFunction[function]: | name type
 ToolChoiceMcp[mcp]: | name server_label type
 ToolChoiceCustom[custom]: | name type
