@@ -1,4 +1,4 @@
-"""What a program has sent before it exits is on record before its exit, in every world on loopback.
+"""The last words of a program are on record before its exit, in every world on loopback.
 
 Each program here sends something and exits without reading an answer.
 The server's loop stands still meanwhile, and goes on when the exit is told, or is about to be: so an exit that does not

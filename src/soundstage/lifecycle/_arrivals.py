@@ -1,4 +1,4 @@
-"""What a program has sent before its exit is on record before its exit is.
+"""Servers take in all that a program has sent, before its exit is told.
 
 A program may write to a server of ours and exit at once. The bytes are there then, in buffers of the system, but nobody
 has read them; a wait that ends with the exit of the program would say that nothing came. So servers that programs talk
