@@ -3,6 +3,7 @@
 Source: the request types of the official SDK, and its answers to unknown fields in items (`Unknown parameter:
 'input[3].status'.`). `client_metadata` and `internal_chat_message_metadata_passthrough` are of codex;
 `created_by` and some `status` are of answers, which clients send back.
+A `local_shell_call_output` has its id in `id` or in `call_id`; the SDK knows the first.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ ImageGenerationCall[image_generation_call]:
     svg_usage>ImageGenerationCallSvgUsage type
 CodeInterpreterToolCall[code_interpreter_call]: type | code container_id id outputs>Output status
 LocalShellCall[local_shell_call]: action>LocalShellCallAction call_id id type | status
-LocalShellCallOutput[local_shell_call_output]: id output status type |
+LocalShellCallOutput[local_shell_call_output]: call_id id output status type |
 ShellCall[shell_call]:
     action>ShellCallAction call_id id type | created_by caller>Caller environment>Environment status
 ShellCallOutput[shell_call_output]:
