@@ -45,7 +45,7 @@ FULL: Final = {
     ),
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
-        "tapes/test_(run|divergences|clients|codegen).py",
+        "tapes/test_(run|divergences|clients|codegen|pytest).py",
         r"tapes/test_minimise\.py::test_the_shortest_tape_of_a_program",
         "claude_code/harness/test_(transports|mcp|harness).py",
         "pytest_plugin/test_(asynchronous|failures|pages|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
@@ -73,6 +73,7 @@ KEPT: Final = {
         r"test_docs\.py::test_the_examples_of_a_document.*(README|pytest)",
         r"mcp/test_process\.py::test_a_real_server",
         r"tapes/test_codegen\.py::test_a_generated_test_reads_like_one_by_hand",
+        r"tapes/test_pytest\.py::test_an_edited_prompt",
     ),
     "in process, although beside tests that are not": (
         r"claude_code/test_hooks\.py::test_(what_a_hook_decided|settings_of_another_shape)",

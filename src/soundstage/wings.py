@@ -45,6 +45,8 @@ class Wing:
         commands: names of commands of `soundstage`, each with `module:name` of a function, or of a `typer.Typer`.
         levels: names of isolation levels, each with `module:name` of what makes one, a `drivers.Level`: without
             arguments, or, for a name such as `service:SOCKET`, of the text behind the colon.
+        sources: names of pytest marks with which another model than the script answers a test, each with `module:name`
+            of what makes its `pytest_plugin.AnswerSource` of a `pytest.Item`.
         tools: `module:name` of the `mcp.server.Toolset` that `soundstage mcp` offers.
         uses: names of the wings whose modules it imports.
 
@@ -60,6 +62,7 @@ class Wing:
     scripts: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
     tools: str = ""
     uses: tuple[str, ...] = ()
 
@@ -128,6 +131,8 @@ _OURS: Final = (
     ),
     Wing(
         name="tapes",
+        fixtures=("soundstage.tapes._fixtures",),
+        sources={"tape": "soundstage.tapes._source:TapeSource"},
         commands={
             "codegen": "soundstage.tapes._codegen_command:codegen",
             "record": "soundstage.tapes._commands:record",

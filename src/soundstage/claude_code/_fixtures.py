@@ -56,8 +56,9 @@ def claude_code(stage: Setup, request: pytest.FixtureRequest) -> ClaudeCode:
         skip_without(options["isolation"])
 
     def session(journal: Journal) -> ClaudeCode:
+        workspace = stage.workspace()
         server, proxy = stage.server().anthropic_url, stage.proxy()
-        return ClaudeCode(journal, server, stage.workspace(), ids=stage.ids, proxy=proxy, **options)
+        return ClaudeCode(journal, server, workspace, ids=stage.ids, proxy=proxy, **options)
 
     return stage.add(session)
 

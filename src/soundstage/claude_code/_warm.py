@@ -177,7 +177,7 @@ class WarmSession:
     def __init__(self, stage: Setup, pool: WarmPool, isolation: str, options: Mapping[str, Any]) -> None:
         self._stage, self._pool, self._kept_by = stage, pool, (isolation, options)
         self._process, self.used = pool.take(isolation, options)
-        self._process.model.inner = stage.scripted
+        self._process.model.inner = stage.answers
         self._told = len(self._process.journal) if self.used else 0
         self._began = self._told
         self._shift = stage.journal.clock.now() - self._process.journal.clock.now()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 
 from soundstage.clock import IdSource
@@ -12,7 +13,7 @@ from soundstage.lifecycle import Daemon, Supervisor
 from soundstage.match import preview
 from soundstage.models import Model, Script, ScriptedModel
 from soundstage.net import EgressProxy
-from soundstage.wire import ModelServer
+from soundstage.wire import ModelEndpoint, ModelServer
 from soundstage.worlds import Workspace
 
 T = TypeVar("T")
@@ -57,10 +58,18 @@ class Setup(Protocol):
         """The model that answers by the script."""
 
     @property
+    def answers(self) -> Model:
+        """The model of this test, without a journal: the scripted one, or what a mark has put in its place."""
+
+    @property
     def isolation(self) -> str:
         """The isolation level of programs that do not say it themselves."""
 
-    def server(self) -> ModelServer:
+    @property
+    def project(self) -> Path | None:
+        """The project folder of this test, if it has one so far."""
+
+    def server(self) -> ModelEndpoint:
         """The model on a port; started at the first call."""
 
     def proxy(self) -> EgressProxy:

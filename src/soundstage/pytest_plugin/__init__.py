@@ -24,7 +24,8 @@ from soundstage.errors import EnvironmentProblem
 from soundstage.pytest_plugin import _asynchronous, _budget, _pages
 from soundstage.pytest_plugin._clean import clean_report
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
-from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook
+from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook, name_of_test
+from soundstage.pytest_plugin._source import AnswerSource
 from soundstage.wings import wings
 
 if TYPE_CHECKING:
@@ -37,9 +38,10 @@ if TYPE_CHECKING:
     from soundstage.models import Model, Script
     from soundstage.pytest_plugin._stage import RunSetup
     from soundstage.trace import Trace
-    from soundstage.wire import ModelServer
+    from soundstage.wire import ModelEndpoint
     from soundstage.worlds import Console, Workspace
 
+__all__ = ["AnswerSource", "name_of_test", "services_scope"]
 STAGE = pytest.StashKey["RunSetup"]()
 RUNS: pytest.StashKey[deque[Host]] = pytest.StashKey()
 SHOWN_RUNS = 3  # of the runs that a test makes with builders
@@ -245,7 +247,7 @@ def model(stage: RunSetup) -> Model:
 
 
 @pytest.fixture
-def model_server(stage: RunSetup) -> ModelServer:
+def model_server(stage: RunSetup) -> ModelEndpoint:
     """The scripted model on a loopback port; default clients of SDKs ask it. `.openai_url`, `.environment()`."""
     return stage.server(asked_for=True)
 

@@ -72,7 +72,8 @@ def _cause(error: BaseException, runs: Sequence[Ran]) -> BaseException | None:
     for run in runs:
         if not run.led_to(errors):
             continue
-        mistake = mistake_of_script(run.journal, run.scripted, run.after)
+        mistake = run.source.cause() if run.source is not None else None
+        mistake = mistake or mistake_of_script(run.journal, run.scripted, run.after)
         found = mistake or _egress(error, run) or _delay(error, run)
         if found is not None:
             return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from soundstage.journal import Journal
 from soundstage.models import ScriptedModel
+from soundstage.pytest_plugin._source import AnswerSource
 
 if TYPE_CHECKING:
     from soundstage.host import Host
@@ -23,6 +24,7 @@ class Ran(NamedTuple):
         closed: whether a try to leave fails it.
         host: the run, if a builder made it.
         others: the sources of events about runs of builders: those runs are shown themselves.
+        source: who answers in the place of its script.
     """
 
     journal: Journal
@@ -31,6 +33,7 @@ class Ran(NamedTuple):
     closed: bool = True
     host: Host | None = None
     others: frozenset[str] = frozenset()
+    source: AnswerSource | None = None
 
     @property
     def busy(self) -> bool:
@@ -48,7 +51,7 @@ def runs_of(stage: RunSetup | None, hosts: Iterable[Host]) -> list[Ran]:
     hosts = [host for host in hosts if stage is None or host.journal is not stage.journal]
     if stage is not None:
         closed = stage.options.egress != "allow"
-        made.append(Ran(stage.journal, stage.scripted, 0, closed, others=stage.runs))
+        made.append(Ran(stage.journal, stage.scripted, 0, closed, others=stage.runs, source=stage.source))
     made += [
         Ran(host.journal, host.scripted, host.begun, host.settings.egress != "allow", host) for host in hosts
     ]

@@ -39,7 +39,7 @@ class PromptSnapshots:
 
     def __init__(self, item: pytest.Item) -> None:
         self._base = item.path.parent / FOLDER / item.path.stem
-        self._test = test_name(item)
+        self._test = name_of_test(item)
         self._update: bool = item.config.getoption(UPDATE)
         self._calls = 0
         self.checked: dict[str, str] = {}  # path -> what was done
@@ -84,7 +84,7 @@ class PromptSnapshots:
         return path
 
 
-def test_name(item: pytest.Item) -> str:
+def name_of_test(item: pytest.Item) -> str:
     """The test as a part of a file's name: classes, function, the id of its parameters.
 
     Not the node's id: plugins add to it, xdist the name of a group.

@@ -44,9 +44,10 @@ from soundstage.net import ClosedSet, EgressProxy
 from soundstage.pytest_plugin._asynchronous import body_of, written
 from soundstage.pytest_plugin._options import Options
 from soundstage.pytest_plugin._schedules import schedule_of
+from soundstage.pytest_plugin._source import AnswerSource, source_of
 from soundstage.trace import Trace, silences_asserted
 from soundstage.wings import wings
-from soundstage.wire import ModelServer
+from soundstage.wire import ModelEndpoint, ModelServer
 from soundstage.worlds import Console, Workspace
 
 if TYPE_CHECKING:
@@ -67,9 +68,12 @@ def _real_fixtures() -> frozenset[str]:
 class RunSetup:
     """Journal, clock, script, model and daemons of one test."""
 
-    def __init__(self, name: str, options: Options, clock: Clock) -> None:
+    def __init__(
+        self, name: str, options: Options, clock: Clock, *, source: AnswerSource | None = None
+    ) -> None:
         handle_termination()  # folders are made in other threads, too
         self.options = options
+        self.source = source
         self.name = name
         self.isolation = "process"  # of programs that do not say it themselves
         self.script = load_script(Path(options.script)) if options.script else Script()
@@ -85,7 +89,8 @@ class RunSetup:
         self.parts = Composition(self.journal, ids=ids, strict=options.strict)
         self.scripted = ScriptedModel(self.script, clock=clock, ids=ids, shared=True)
         self.closed = ClosedSet(self.journal, egress=options.egress, hosts=options.hosts)
-        self._server: ModelServer | None = None
+        self._server: ModelEndpoint | None = None
+        self._answers: Model | None = None
         self._asks = False
         self._within_reach = False  # whether an app could ask the script
         self._silences = silences_asserted()
@@ -111,7 +116,8 @@ class RunSetup:
         options = Options.of(item.get_closest_marker("soundstage"), settings)
         asynchronous = inspect.iscoroutinefunction(written(item))
         real_fixtures = _real_fixtures() & set(item.fixturenames)
-        real = bool(real_fixtures) or not asynchronous
+        source = source_of(item)
+        real = bool(real_fixtures) or not asynchronous or (source is not None and source.real_time)
         chosen = options.chosen_clock("system" if real else "virtual")
         if chosen == "system" and asynchronous and schedule_of(item) is not None:
             raise ScriptError(
@@ -119,21 +125,33 @@ class RunSetup:
                 expected="a test whose app, model and worlds are in process",
                 seen=", ".join(sorted(real_fixtures)) or "clock='system'",
             )
-        made = cls(item.nodeid, options, SystemClock() if chosen == "system" else VirtualClock())
+        clock = SystemClock() if chosen == "system" else VirtualClock()
+        made = cls(item.nodeid, options, clock, source=source)
         made.isolation = item.config.getoption("--soundstage-isolation")
+        if source is not None:
+            source.open(made)
         return made
 
     @property
     def model(self) -> Model:
-        """The scripted model in process, journaled."""
+        """The model in process, journaled."""
         self._within_reach = True
-        return JournaledModel(self.scripted, self.journal, identify=self.scripted.identify)
+        return JournaledModel(self.answers, self.journal, identify=self.scripted.identify)
+
+    @property
+    def answers(self) -> Model:
+        """The model of this test, without a journal: it answers by the script, or by what a mark has named."""
+        if self.source is None:
+            return self.scripted
+        if self._answers is None:
+            self._answers = self.source.model()
+        return self._answers
 
     def trace(self) -> Trace:
         """The trace of what has happened so far."""
         return Trace.of(self.journal)
 
-    def server(self, *, asked_for: bool = False) -> ModelServer:
+    def server(self, *, asked_for: bool = False) -> ModelEndpoint:
         """The model on a port; started at the first call, in a thread of its own.
 
         Until the end of the test, default clients of this process ask it, and the user's keys are out of reach.
@@ -143,11 +161,16 @@ class RunSetup:
         """
         self._asks = self._asks or asked_for
         if self._server is None:
-            made = ModelServer(self.scripted, self.journal, ids=self.ids, clock=self.journal.clock)
+            made = self._made_server()
             self._server, self._within_reach = made, True
             self._start_in_thread(made)
             self.closed.put(made.stand_ins(os.environ))
         return self._server
+
+    def _made_server(self) -> ModelEndpoint:
+        if self.source is not None:
+            return self.source.server()
+        return ModelServer(self.scripted, self.journal, ids=self.ids, clock=self.journal.clock)
 
     def proxy(self) -> EgressProxy:
         """The proxy that refuses and records every way out."""
@@ -188,6 +211,11 @@ class RunSetup:
             run(self._workspace.start(), clock=SystemClock())
             self._cleanup.append(self._close_workspace)
         return self._workspace
+
+    @property
+    def project(self) -> Path | None:
+        """The project folder of this test, if it has one so far."""
+        return self._workspace.root if self._workspace is not None else None
 
     def _close_workspace(self) -> None:
         if self._workspace is not None:
@@ -254,6 +282,8 @@ class RunSetup:
 
     def take_over(self, item: pytest.Function) -> None:
         """Make an asynchronous test function an ordinary one that runs on this stage."""
+        if self.source is not None:
+            self.source.begin()
         body = written(item)
         if inspect.iscoroutinefunction(body):
 
@@ -311,6 +341,8 @@ class RunSetup:
         """Require a clean end after the body has passed; see `soundstage.host.require_clean_end`."""
         self.closed.look()
         self._checked = len(self.journal)
+        if self.source is not None:
+            self.source.require()
         try:
             require_clean_end(
                 self.journal,

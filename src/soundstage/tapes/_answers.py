@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from soundstage.errors import ConnectionCut, ModelError, ProviderError
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ModelResponse, respond
 from soundstage.models import AnswerReader
@@ -15,7 +17,7 @@ from soundstage.tapes._exchange import (
     failure_of,
     finish_of,
 )
-from soundstage.tapes._frames import Frames, pack
+from soundstage.tapes._frames import Frames, digest, pack
 from soundstage.wire import CODECS, AnswerStamp
 
 _STAMP_CREATED = 1_700_000_000
@@ -148,3 +150,17 @@ def timed_frames(frames: Frames, format: str) -> Iterator[tuple[float, bytes, li
         if place == len(pieces) - 1 and not frames.cut:
             parts.end()
         yield at, piece, [chunk for chunk in parts.chunks[before:] if not isinstance(chunk, FinishChunk)]
+
+
+def with_response(plain: RecordedExchange) -> RecordedExchange:
+    """An exchange with a model that has frames alone, with what they come to."""
+    frames, asked = plain.frames, plain.request
+    assert frames is not None
+    assert asked is not None
+    parts = AnswerParts(asked.format, frames.status, frames.headers)
+    for _, piece in frames.pieces():
+        parts.feed(piece)
+    parts.end()
+    response = respond(parts.chunks) if parts.chunks else None
+    frames = msgspec.structs.replace(frames, of=digest(response))
+    return msgspec.structs.replace(plain, response=response, failure=parts.failure, frames=frames)

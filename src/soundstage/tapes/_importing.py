@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from soundstage.errors import ConnectionCut, RequestRejected
+from soundstage.tapes._answers import with_response
 from soundstage.tapes._exchange import HttpCall, RecordedExchange
 from soundstage.tapes._frames import pack
-from soundstage.tapes._server import with_response
 from soundstage.wire import CODECS, find_route, with_caller
 
 _PROVIDERS: Final = {
@@ -122,7 +122,7 @@ def _exchange(call: ForeignCall, number: int, began: float) -> RecordedExchange 
         frames=pack(call.status, headers, [(call.latency_ms, answer)]),
     )
     try:
-        return with_response(plain, request, "")
+        return with_response(plain)
     except ConnectionCut as error:
         return ForeignProblem(call.where, f"the answer cannot be read: {error}")
 

@@ -16,8 +16,9 @@ the nearest exchange of its lane. Where nothing comes near, it is an extra call.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -34,6 +35,9 @@ ASIDE: Final = frozenset({"title", "probe", "summary", "routing", "utility"})
 _FAR: Final = 0.5  # nearness below which a request is another one, and not an edited one
 _LOOKED_AT: Final = 100  # exchanges that are compared with a request that was not recorded
 _CHAINS: Final = 32  # conversations of a lane that a request may go on
+
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class Played(NamedTuple):
@@ -73,20 +77,21 @@ class Playback:
     Args:
         tape: what to play.
         here: folders and the day of this run.
+        again: the command that records the tape anew, for verdicts.
         relaxed: answer a request that was not recorded with the exchange of its lane that comes nearest.
     """
 
-    def __init__(self, tape: Tape, *, here: Surroundings = NOWHERE, relaxed: bool = False) -> None:
+    def __init__(
+        self, tape: Tape, *, here: Surroundings = NOWHERE, relaxed: bool = False, again: str = ""
+    ) -> None:
         self.tape = tape
-        self.here = here
         self.relaxed = relaxed
         self.verdicts: list[Verdict] = []
-        self._normal = _kept(normaliser_of(tape, here))
+        self.missed: list[tuple[Verdict, ModelRequest]] = []  # requests that were not recorded
+        self._again = again
+        self._lock = threading.Lock()
         self._entries = [*_entries(tape.exchanges)]
         self._by_number = {entry.number: entry for entry in self._entries}
-        self._buckets: dict[tuple[int, str], list[_Entry]] = {}
-        for entry in self._entries:
-            self._buckets.setdefault(self._bucket(entry.request), []).append(entry)
         self._calls = [exchange for exchange in tape.exchanges if exchange.request is None]
         self._agents = {entry.agent for entry in self._entries}
         self._spans = _spans(self._entries)
@@ -96,7 +101,16 @@ class Playback:
         self._played: set[int] = set()
         self._passed_over: set[int] = set()
         self._asked = 0
+        self.settle(here)
+
+    def settle(self, here: Surroundings) -> None:
+        """Take these folders and this day for those of the run, before its first request."""
+        self.here = here
+        self._normal = _kept(normaliser_of(self.tape, here))
         self._sketches: dict[int, RequestSketch] = {}
+        self._buckets: dict[tuple[int, str], list[_Entry]] = {}
+        for entry in self._entries:
+            self._buckets.setdefault(self._bucket(entry.request), []).append(entry)
 
     @property
     def unplayed(self) -> tuple[RecordedExchange, ...]:
@@ -104,12 +118,17 @@ class Playback:
         return tuple(one for one in self.tape.exchanges if one.number not in self._played)
 
     def take(self, request: ModelRequest) -> Played:
-        """The exchange that answers a request.
+        """The exchange that answers a request. Any thread may ask.
 
         Raises:
             DivergenceError: if it was not recorded, unless the replay is relaxed.
         """
+        with self._lock:
+            return self._take(request)
+
+    def _take(self, request: ModelRequest) -> Played:
         self._asked += 1
+        self._asking = request
         entry = self._same(request)
         if entry is None:
             return self._missed(request)
@@ -281,10 +300,12 @@ class Playback:
             of=len(self._entries),
             differences=found,
             tape=self.tape.name,
+            again=self._again,
         )
 
     def _diverged(self, verdict: Verdict, entry: _Entry | None) -> Played:
         self.verdicts.append(verdict)
+        self.missed.append((verdict, self._asking))
         if not self.relaxed or entry is None:
             raise DivergenceError(verdict)
         self._play(entry)
@@ -369,20 +390,25 @@ def remapped(exchange: RecordedExchange, recorded: Surroundings, here: Surroundi
 
     Tools that run for real work in this run's folders. The frames of such a reply are made anew.
     """
-    swaps = [
-        (before, now)
-        for before, now in ((recorded.cwd, here.cwd), (recorded.tmp, here.tmp), (recorded.home, here.home))
-        if before and now and before != now and len(before) > 1
-    ]
-    if not swaps or exchange.response is None:
+    if exchange.response is None:
         return exchange
-    data = msgspec.json.encode(exchange.response)
-    for before, now in swaps:
-        data = data.replace(_inside(before), _inside(now))
-    response = msgspec.json.decode(data, type=type(exchange.response))
-    if response == exchange.response:
+    response = swapped(exchange.response, recorded, here)
+    if response is exchange.response:
         return exchange
     return msgspec.structs.replace(exchange, response=response)
+
+
+def swapped(value: S, before: Surroundings, now: Surroundings) -> S:
+    """A record with the folders of one run in the place of another's; the same object if it has none of them."""
+    folders = ("workspace", "tmp_path", "cwd", "tmp", "home")
+    pairs = [(getattr(before, name), getattr(now, name)) for name in folders]
+    swaps = [(old, new) for old, new in pairs if old and new and old != new and len(old) > 1]
+    if not swaps:
+        return value
+    data = changed = msgspec.json.encode(value)
+    for old, new in swaps:
+        changed = changed.replace(_inside(old), _inside(new))
+    return value if changed == data else msgspec.json.decode(changed, type=type(value))
 
 
 def _inside(text: str) -> bytes:

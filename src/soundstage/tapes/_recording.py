@@ -39,16 +39,14 @@ class RecordingModel(Wrapper):
         super().__init__(inner)
         self.tape = tape
         self._clock = clock
-        self._count = len(tape)
         self._begun: float | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The inner model's reply."""
-        self._count += 1
         clock = self._clock if self._clock is not None else running_clock()
         if self._begun is None:
             self._begun = clock.now()
-        take = _OpenExchange(self._count, request, clock, self._begun)
+        take = _OpenExchange(self.tape.next_number(), request, clock, self._begun)
         stream = self.inner.stream(request)
         try:
             async for chunk in stream:

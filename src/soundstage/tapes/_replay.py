@@ -34,6 +34,7 @@ class ReplayModel:
         here: folders and the day of this run, which count as those of the recording.
         clock: whose seconds recorded delays take; the running loop's unless given.
         speed: 1 keeps the recorded pace, 2 is twice as fast; without it there are no delays.
+        playback: one that others play, too, in the place of `relaxed` and `here`.
 
     Example:
         >>> from soundstage.clock import run
@@ -54,13 +55,14 @@ class ReplayModel:
         here: Surroundings = NOWHERE,
         clock: Clock | None = None,
         speed: float | None = None,
+        playback: Playback | None = None,
     ) -> None:
         if speed is not None and not speed > 0:
             raise ScriptError(
                 "a speed is more than 0", seen=in_words(speed), hint="leave it out for no delays"
             )
         self.tape = tape
-        self.playback = Playback(tape, here=here, relaxed=relaxed)
+        self.playback = playback if playback is not None else Playback(tape, here=here, relaxed=relaxed)
         self._clock = clock
         self._speed = speed
 

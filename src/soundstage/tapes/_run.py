@@ -17,15 +17,15 @@ from soundstage.journal import EgressTried, Journal, Redactor, RunFinished, RunS
 from soundstage.models import ScriptedModel, load_script
 from soundstage.tapes._playback import Playback
 from soundstage.tapes._program import KEPT_ON_RECORD, best_isolation, run_program
+from soundstage.tapes._seen import keep_seen
 from soundstage.tapes._server import TapeServer
 from soundstage.tapes._surroundings import Surroundings
 from soundstage.tapes._tape import Tape, TapeHead
 from soundstage.tapes._verdict import Verdict
-from soundstage.wire import ModelServer, stand_ins
+from soundstage.wire import ModelServer
 
 Mode = Literal["once", "new", "all", "none"]
 MODES: Final = ("once", "new", "all", "none")
-_KEY: Final = "sk-soundstage"
 
 
 class RunOptions(NamedTuple):
@@ -152,20 +152,16 @@ async def _program(options: RunOptions, server: TapeServer, journal: Journal, *,
     environment: dict[str, str] = {**os.environ, **KEPT_ON_RECORD}
     isolation: AnyIsolation | None = None
     if closed:
-        given = stand_ins(os.environ, _with_keys(server.environment()), _KEY)
+        given = server.stand_ins(os.environ)
         environment.update({name: value for name, value in given.items() if value is not None})
         for name in (name for name, value in given.items() if value is None):
             environment.pop(name, None)
         isolation = options.isolation if options.isolation is not None else best_isolation()
     else:
-        environment.update(server.environment())
+        environment.update(server.addresses())
     return await run_program(
         options.command, journal, environment=environment, isolation=isolation, cwd=options.cwd
     )
-
-
-def _with_keys(bases: Mapping[str, str]) -> dict[str, str]:
-    return {**bases, "OPENAI_API_KEY": _KEY, "ANTHROPIC_API_KEY": _KEY, "GEMINI_API_KEY": _KEY}
 
 
 def _outcome(
@@ -174,6 +170,7 @@ def _outcome(
     verdicts: tuple[Verdict, ...] = ()
     if playback is not None:
         last = playback.finish() if server.recorded == 0 else None
+        keep_seen(playback)
         verdicts = tuple(playback.verdicts) or ((last,) if last is not None else ())
     tried = dict.fromkeys(record.event.host for record in journal.read(type=EgressTried))  # type: ignore[attr-defined]
     return RunOutcome(

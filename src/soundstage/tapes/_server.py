@@ -15,87 +15,53 @@ In mode `new` it does both: what is on the tape is played, the rest is asked for
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import Final
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
 from soundstage.clock import Clock, running_clock
 from soundstage.errors import ConnectionCut, EnvironmentProblem, ProviderError, RequestRejected
-from soundstage.guard import permitted
 from soundstage.journal import Journal, Redactor
-from soundstage.messages import ModelChunk, ModelRequest, respond
+from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models import JournaledModel
-from soundstage.net import LOOPBACK, Exchange, HttpRequest, HttpServer
-from soundstage.tapes._answers import AnswerParts, frames_of, pieces_of, timed_frames
-from soundstage.tapes._exchange import HttpCall, RecordedExchange, RecordedFailure
-from soundstage.tapes._frames import Frames, digest, pack
+from soundstage.net import LOOPBACK, Exchange, HttpRequest
+from soundstage.tapes._accounts import KEY_PARAMETERS, Account
+from soundstage.tapes._answers import frames_of, pieces_of, timed_frames
+from soundstage.tapes._exchange import RecordedExchange
+from soundstage.tapes._frames import Frames
+from soundstage.tapes._passing import PASSING, Passing, PassingModel, ProviderRequest, Upstreams, call_of
 from soundstage.tapes._playback import Playback, remapped
 from soundstage.tapes._replay import ReplayModel
 from soundstage.tapes._tape import Tape
 from soundstage.tapes._verdict import DivergenceError
-from soundstage.wire import CODECS, AnswerStamp, find_route, format_of, with_caller
+from soundstage.wire import CODECS, AnswerStamp, ModelEndpoint, find_route, format_of, with_caller
 
 BASES: Final = {"openai": "/openai/v1", "anthropic": "/anthropic", "gemini": "/gemini"}
-UPSTREAMS: Final = {
-    "openai": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-}
-_VARIABLES: Final = {
-    "openai": "OPENAI_BASE_URL",
-    "anthropic": "ANTHROPIC_BASE_URL",
-    "gemini": "GOOGLE_GEMINI_BASE_URL",
-}
 _OF_FORMAT: Final = {
     "openai-chat": "openai",
     "openai-responses": "openai",
     "anthropic": "anthropic",
     "gemini": "gemini",
 }
-_HOP: Final = frozenset(
-    {
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "host",
-        "content-length",
-        "accept-encoding",
-        "expect",
-    }
-)
-_NOT_BACK: Final = _HOP - {"content-length"} | {"content-encoding"}
-_KEYS: Final = frozenset({"key", "api_key", "access_token"})  # in a query
+IDLE_WITHIN: Final = 5.0  # seconds
 NO_RETRY: Final = {"x-should-retry": "false"}
-CONNECT_WITHIN: Final = 15.0  # seconds
-SILENT_FOR: Final = 600.0  # seconds
 
 
-class _Asked(NamedTuple):
-    """A request on its way: who it is for, the rest of its path, and what it asks a model, if it does."""
-
-    to: str
-    path: str
-    query: str
-    model: ModelRequest | None
-
-
-class TapeServer(HttpServer):
+class TapeServer(ModelEndpoint):
     """A server that records programs, and plays what it has recorded.
 
     Args:
         tape: what is played, and what is recorded.
-        journal: where what it plays goes.
+        journal: where what it records and plays goes.
         playback: what to play; nothing unless given.
         upstreams: base URLs of the providers, as their SDKs take them; those that are not named are the real ones.
             `None` lets nothing out.
+        accounts: the user's own keys, by provider, for programs that have none; unless given, those that programs
+            send are used.
         speed: of a replay: 1 keeps the recorded pace; without it there are no delays.
         port: 0 picks a free one.
 
@@ -111,6 +77,7 @@ class TapeServer(HttpServer):
         *,
         playback: Playback | None = None,
         upstreams: Mapping[str, str] | None = None,
+        accounts: Mapping[str, Account] | None = None,
         clock: Clock | None = None,
         speed: float | None = None,
         host: str = LOOPBACK,
@@ -121,11 +88,12 @@ class TapeServer(HttpServer):
         self.playback = playback
         self.unreachable: list[str] = []
         self.recorded = 0
+        self._under_way = 0
+        self._idle = threading.Condition()
         self._clock = clock if clock is not None else running_clock()
         self._begun = self._clock.now()
-        self._upstreams = None if upstreams is None else {**UPSTREAMS, **upstreams}
-        self._clients: dict[str, Any] = {}
-        self._number = max((one.number for one in tape.exchanges), default=0)
+        self._upstreams = None if upstreams is None else Upstreams(upstreams, accounts)
+        self._live = JournaledModel(PassingModel(), journal, source="tape")
         self._model = (
             JournaledModel(
                 _FramesModel(tape, playback, clock=self._clock, speed=speed), journal, source="tape"
@@ -134,18 +102,51 @@ class TapeServer(HttpServer):
             else None
         )
 
-    def environment(self) -> dict[str, str]:
-        """Variables that point the official packages and CLIs at this server."""
-        return {_VARIABLES[name]: f"{self.url}{base}" for name, base in BASES.items()}
+    @property
+    def openai_url(self) -> str:
+        """`base_url` for the `openai` package."""
+        return self.url + BASES["openai"]
+
+    @property
+    def anthropic_url(self) -> str:
+        """`base_url` for the `anthropic` package and `ANTHROPIC_BASE_URL`."""
+        return self.url + BASES["anthropic"]
+
+    @property
+    def gemini_url(self) -> str:
+        """`base_url` for `google-genai` (in its `http_options`)."""
+        return self.url + BASES["gemini"]
 
     async def _stop(self) -> None:
         try:
             await super()._stop()
         finally:
-            for client in self._clients.values():
-                await client.aclose()
+            if self._upstreams is not None:
+                await self._upstreams.close()
+
+    def wait_until_idle(self, within: float = IDLE_WITHIN) -> None:
+        """Block until no request is under way, from a thread other than the server's.
+
+        A client has its whole answer a moment before that is on the tape.
+
+        Args:
+            within: seconds; what is under way then is told in `unreachable`.
+        """
+        with self._idle:
+            if not self._idle.wait_for(lambda: not self._under_way, within):
+                self.unreachable.append(f"{self._under_way} request(s) were under way when the run ended")
 
     async def _handle(self, request: HttpRequest, exchange: Exchange) -> None:
+        with self._idle:
+            self._under_way += 1
+        try:
+            await self._answer(request, exchange)
+        finally:
+            with self._idle:
+                self._under_way -= 1
+                self._idle.notify_all()
+
+    async def _answer(self, request: HttpRequest, exchange: Exchange) -> None:
         asked = self._read(request)
         if self.playback is not None and await self._played(asked, request, exchange):
             return
@@ -154,9 +155,9 @@ class TapeServer(HttpServer):
                 request, exchange, f"not on the tape {self.tape.name}: {request.method} {asked.path}"
             )
         else:
-            await self._pass_on(asked, request, exchange, self._upstreams[asked.to])
+            await self._pass_on(asked, request, exchange, self._upstreams)
 
-    def _read(self, request: HttpRequest) -> _Asked:
+    def _read(self, request: HttpRequest) -> ProviderRequest:
         """The request, and who it is for. A body that the codec does not know is passed on as it is."""
         headers = self._clean_headers(request)
         to = next((name for name, base in BASES.items() if request.path.startswith(f"{base}/")), "")
@@ -167,7 +168,11 @@ class TapeServer(HttpServer):
         else:
             path = request.path.removeprefix(BASES[to])
         query = urlencode(
-            [pair for pair in parse_qsl(request.query, keep_blank_values=True) if pair[0] not in _KEYS]
+            [
+                pair
+                for pair in parse_qsl(request.query, keep_blank_values=True)
+                if pair[0] not in KEY_PARAMETERS
+            ]
         )
         model = None
         if found is not None and found.kind == "generate":
@@ -177,12 +182,12 @@ class TapeServer(HttpServer):
                 )
             except RequestRejected:
                 model = None
-        return _Asked(to, path, query, model)
+        return ProviderRequest(to, path, query, model)
 
     def _clean_headers(self, request: HttpRequest) -> dict[str, str]:
         redactor: Redactor = self.tape.redactor
         for name, value in parse_qsl(request.query):
-            if name in _KEYS:
+            if name in KEY_PARAMETERS:
                 redactor.meet(value)
         self.journal.redactor.headers(request.headers)
         return redactor.headers(request.headers)
@@ -194,11 +199,11 @@ class TapeServer(HttpServer):
         fault = codec.fault(error, AnswerStamp("tape".ljust(24, "0"), 0))
         await exchange.reply(fault.status, fault.headers, fault.body)
 
-    async def _played(self, asked: _Asked, request: HttpRequest, exchange: Exchange) -> bool:
+    async def _played(self, asked: ProviderRequest, request: HttpRequest, exchange: Exchange) -> bool:
         """Answer from the tape; whether that was possible, or is at an end with a verdict."""
         assert self.playback is not None
         if asked.model is None:
-            call = _call(asked, request)
+            call = call_of(asked, request)
             found = self.playback.take_call(call)
             if found is None:
                 return False
@@ -224,69 +229,37 @@ class TapeServer(HttpServer):
             _SENDING.reset(sending)
         await _close(exchange, cut=_CUT.get())
 
-    async def _pass_on(self, asked: _Asked, request: HttpRequest, exchange: Exchange, base: str) -> None:
-        import httpx
-
-        self._number += 1
-        open_exchange = _OpenExchange(self._number, asked, request, self._clock, self._begun)
+    async def _pass_on(
+        self, asked: ProviderRequest, request: HttpRequest, exchange: Exchange, upstreams: Upstreams
+    ) -> None:
+        """Ask the provider, hand on what it answers, and keep it on the tape."""
+        number = self.tape.next_number()
+        passing = Passing(number, asked, request, exchange, upstreams, self._clock, self._begun)
         try:
-            failed = await self._pass(asked, request, exchange, base, open_exchange)
+            await self._pass(asked, passing)
         except asyncio.CancelledError:
-            self._keep(open_exchange.exchange("client_gone"))
+            self._keep(passing.recorded(left=True))
             raise
-        except httpx.HTTPError as error:
-            if not open_exchange.begun:
-                told = f"{base} cannot be reached: {type(error).__name__}: {error}"
-                self.unreachable.append(told)
-                await self._tell(request, exchange, told, status=502)
-                return
-            failed = True
-        self._keep(open_exchange.exchange("cut" if failed else ""))
-        await _close(exchange, cut=failed)
+        except EnvironmentProblem as problem:
+            self.unreachable.append(str(problem))
+            await self._tell(request, exchange, str(problem), status=502)
+            return
+        self._keep(passing.recorded())
+        await _close(exchange, cut=passing.broken)
 
-    async def _pass(
-        self, asked: _Asked, request: HttpRequest, exchange: Exchange, base: str, kept: _OpenExchange
-    ) -> bool:
-        """Ask the provider and hand on what it answers; whether the answer broke off."""
-        import httpx
-
-        client = self._client(base)
-        url = base.rstrip("/") + asked.path + (f"?{request.query}" if request.query else "")
-        headers = [(name, value) for name, value in request.headers.items() if name not in _HOP]
-        sent = client.build_request(
-            request.method, url, content=request.body, headers=[*headers, ("accept-encoding", "identity")]
-        )
-        with permitted([urlsplit(base).hostname or ""]):
-            response = await exchange.wait(client.send(sent, stream=True))
+    async def _pass(self, asked: ProviderRequest, passing: Passing) -> None:
+        if asked.model is None:
+            async for _ in passing.pieces():
+                pass
+            return
+        current = PASSING.set(passing)
         try:
-            coded = response.headers.get("content-encoding", "identity") != "identity"
-            back = {name: value for name, value in response.headers.items() if name not in _NOT_BACK}
-            if coded:
-                back.pop("content-length", None)
-            kept.begin(response.status_code, dict(response.headers))
-            await exchange.begin(response.status_code, back)
-            async for piece in exchange.each(
-                aiter(response.aiter_bytes() if coded else response.aiter_raw())
-            ):
-                kept.add(piece)
-                exchange.write(piece)
-        except httpx.HTTPError:
-            return True
+            async for _ in self._live.stream(asked.model):
+                pass
+        except (ProviderError, ConnectionCut):
+            pass  # it has been handed on
         finally:
-            await response.aclose()
-        return False
-
-    def _client(self, base: str) -> Any:
-        import httpx
-
-        if base not in self._clients:
-            near = (urlsplit(base).hostname or "") in (LOOPBACK, "localhost", "::1")
-            self._clients[base] = httpx.AsyncClient(
-                timeout=httpx.Timeout(SILENT_FOR, connect=CONNECT_WITHIN),
-                trust_env=not near,
-                limits=httpx.Limits(max_connections=None),
-            )
-        return self._clients[base]
+            PASSING.reset(current)
 
     def _keep(self, exchange: RecordedExchange) -> None:
         try:
@@ -297,89 +270,11 @@ class TapeServer(HttpServer):
         self.recorded += 1
 
 
-class _OpenExchange:
-    """One exchange while it goes on."""
-
-    def __init__(self, number: int, asked: _Asked, request: HttpRequest, clock: Clock, begun: float) -> None:
-        self._number = number
-        self._asked = asked
-        self._http = _call(asked, request)
-        self._clock = clock
-        self._started = clock.now()
-        self._started_ms = round((self._started - begun) * 1000, 1)
-        self._wall = clock.wall().isoformat()
-        self._status = 0
-        self._headers: dict[str, str] = {}
-        self._pieces: list[tuple[float, bytes]] = []
-
-    @property
-    def begun(self) -> bool:
-        """Whether the provider has begun to answer."""
-        return self._status > 0
-
-    def begin(self, status: int, headers: dict[str, str]) -> None:
-        self._status = status
-        self._headers = headers
-
-    def add(self, piece: bytes) -> None:
-        self._pieces.append((self._passed(), piece))
-
-    def _passed(self) -> float:
-        return round((self._clock.now() - self._started) * 1000, 1)
-
-    def exchange(self, broken: str) -> RecordedExchange:
-        """The exchange; `broken` says how the answer was broken off, if it was."""
-        frames = pack(self._status or 200, self._headers, self._pieces, cut=broken == "cut")
-        plain = RecordedExchange(
-            number=self._number,
-            timestamp=self._wall,
-            started_ms=self._started_ms,
-            latency_ms=self._passed(),
-            request=self._asked.model,
-            http=self._http,
-            frames=frames,
-        )
-        if self._asked.model is None:
-            return plain
-        return with_response(plain, self._asked.model, broken)
-
-
-def with_response(plain: RecordedExchange, asked: ModelRequest, broken: str) -> RecordedExchange:
-    """The exchange with what its frames come to."""
-    frames = plain.frames
-    assert frames is not None
-    parts = AnswerParts(asked.format, frames.status, frames.headers)
-    for _, piece in frames.pieces():
-        parts.feed(piece)
-    parts.end()
-    response = respond(parts.chunks) if parts.chunks else None
-    failure = RecordedFailure(type="client_gone") if broken == "client_gone" else parts.failure
-    return msgspec.structs.replace(
-        plain,
-        response=response,
-        failure=failure,
-        frames=msgspec.structs.replace(frames, of=digest(response)),
-    )
-
-
 def _without_headers(request: ModelRequest) -> ModelRequest:
     """A request without headers that say nothing to a reader; who asks has been read from them."""
     caller = request.caller
     kept = {name: value for name, value in caller.headers.items() if name == "user-agent"}
     return msgspec.structs.replace(request, caller=msgspec.structs.replace(caller, headers=kept))
-
-
-def _call(asked: _Asked, request: HttpRequest) -> HttpCall:
-    body = "" if asked.model is not None else _as_text(request.body)
-    return HttpCall(to=asked.to, method=request.method, path=asked.path, query=asked.query, body=body)
-
-
-def _as_text(body: bytes) -> str:
-    """A body as text; one that is none, by its digest."""
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return f"{len(body)} bytes, {digest(body.hex())}"
 
 
 _SENDING: ContextVar[Exchange] = ContextVar("_SENDING")

@@ -44,12 +44,16 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         home: the user's home folder.
         tmp: the folder for temporary files.
         day: the day, as `2026-01-31`.
+        workspace: the project folder of a test.
+        tmp_path: a test's folder for temporary files.
     """
 
     cwd: str = ""
     home: str = ""
     tmp: str = ""
     day: str = ""
+    workspace: str = ""
+    tmp_path: str = ""
 
     @classmethod
     def here(cls, now: datetime, cwd: Path | None = None) -> Surroundings:
@@ -61,9 +65,13 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             day=now.astimezone().date().isoformat(),
         )
 
+    def inside(self, *, workspace: str = "", tmp_path: str = "") -> Surroundings:
+        """The same, with folders of a test."""
+        return msgspec.structs.replace(self, workspace=workspace, tmp_path=tmp_path)
+
     def words(self) -> Iterator[tuple[str, str]]:
         """The texts and what stands for them: each folder as it is called, as it really lies, and as a file's name."""
-        for name in ("day", "tmp", "home", "cwd"):
+        for name in ("day", "tmp", "home", "cwd", "tmp_path", "workspace"):
             text = getattr(self, name)
             forms = {text, os.path.realpath(text)} if text.startswith("/") else {text}
             for form in (*forms, *(re.sub(r"[^A-Za-z0-9]", "-", form) for form in forms if name == "cwd")):

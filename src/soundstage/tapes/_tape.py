@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -64,6 +65,10 @@ class TapeHead(
     recorded: str = ""
     places: Surroundings = Surroundings()
     masks: tuple[Mask, ...] = ()
+
+    def at(self, places: Surroundings) -> TapeHead:
+        """The same, with other folders."""
+        return msgspec.structs.replace(self, places=places)
 
 
 class _RequestLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -142,6 +147,8 @@ class Tape(TapeFile[RecordedExchange]):
         self.head = head if head is not None else TapeHead()
         self.redacted: list[str] = []  # what was taken out of answers
         self.problems: list[str] = []  # what could not be kept
+        self._lock = threading.Lock()
+        self._numbered = 0
         self._begun = False
         self._count = 0  # lines that have been read
         self._requests = {record.number: record.request for record in self._records if record.request}
@@ -150,6 +157,17 @@ class Tape(TapeFile[RecordedExchange]):
     def exchanges(self) -> tuple[RecordedExchange, ...]:
         """The recorded exchanges, in the order of their requests."""
         return tuple(self._records)
+
+    def next_number(self) -> int:
+        """The number of the request that comes next; each is given once, whoever records."""
+        with self._lock:
+            self._numbered = max([self._numbered, *(record.number for record in self._records[-1:])]) + 1
+            return self._numbered
+
+    def append(self, record: RecordedExchange) -> RecordedExchange:
+        """Add an exchange, without its secrets; see `TapeFile`. Any thread may."""
+        with self._lock:
+            return super().append(record)
 
     @property
     def path(self) -> Path | None:

@@ -27,6 +27,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         of: how many exchanges are on the tape.
         differences: all that differs from that one.
         tape: the name of the tape.
+        again: the command that records it anew; that of the command line unless given.
     """
 
     cause: Cause
@@ -37,6 +38,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     of: int = 0
     differences: tuple[Difference, ...] = ()
     tape: str = ""
+    again: str = ""
 
     @property
     def line(self) -> str:
@@ -56,7 +58,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def commands(self) -> tuple[str, ...]:
         """Two commands: accept what was seen, or record again."""
-        return tuple(command.format(tape=self.tape) for command in _NEXT)
+        accept, again = (command.format(tape=self.tape) for command in _NEXT)
+        return accept, self.again or again
 
     def text(self, *, colour: bool = False) -> str:
         """The line, the differences, the position and the commands."""

@@ -18,17 +18,20 @@ format a request has (`find_route`), what it asks (`CODECS`, `with_caller`), and
 from soundstage.wire._app import CODECS
 from soundstage.wire._callers import with_caller
 from soundstage.wire._codec import AnswerStamp, Codec, Encoder, ErrorAnswer
+from soundstage.wire._endpoint import STAND_IN_KEY, ModelEndpoint
 from soundstage.wire._routes import MatchedRoute, find_route, format_of
 from soundstage.wire._server import ModelServer
 from soundstage.wire._stand_ins import stand_ins
 
 __all__ = [
     "CODECS",
+    "STAND_IN_KEY",
     "AnswerStamp",
     "Codec",
     "Encoder",
     "ErrorAnswer",
     "MatchedRoute",
+    "ModelEndpoint",
     "ModelServer",
     "find_route",
     "format_of",

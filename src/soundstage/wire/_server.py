@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
 
 from soundstage.clock import Clock, IdSource
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal
 from soundstage.models import Model
-from soundstage.net import BODY_WITHIN, HEAD_WITHIN, LOOPBACK, HttpServer
+from soundstage.net import BODY_WITHIN, HEAD_WITHIN, LOOPBACK
 from soundstage.wire._app import WireApp
 from soundstage.wire._control import HEADER
-from soundstage.wire._stand_ins import stand_ins
+from soundstage.wire._endpoint import ModelEndpoint
 
 
-class ModelServer(HttpServer):
+class ModelServer(ModelEndpoint):
     """A model on a port, in the formats of four providers.
 
     Args:
@@ -102,28 +101,6 @@ class ModelServer(HttpServer):
     def gemini_url(self) -> str:
         """`base_url` for `google-genai` (in its `http_options`)."""
         return self.url
-
-    def environment(self, key: str = "sk-soundstage") -> dict[str, str]:
-        """Variables that point the official packages and CLIs at this server."""
-        return {
-            "OPENAI_BASE_URL": self.openai_url,
-            "OPENAI_API_KEY": key,
-            "ANTHROPIC_BASE_URL": self.anthropic_url,
-            "ANTHROPIC_API_KEY": key,
-            "GOOGLE_GEMINI_BASE_URL": self.gemini_url,
-            "GEMINI_API_KEY": key,
-        }
-
-    def stand_ins(self, parent: Mapping[str, str], key: str = "sk-soundstage") -> dict[str, str | None]:
-        """Variables that make the default clients of a process ask this server, and hide the keys that it has.
-
-        Args:
-            parent: the variables of the process as they are; see `soundstage.wire._stand_ins`.
-            key: what stands in the place of each key.
-
-        Returns: values; `None` for a variable that is to be removed.
-        """
-        return stand_ins(parent, self.environment(key), key)
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,0 +1,256 @@
+"""Tapes in pytest: recorded with a provider's stand-in, replayed without it, in runs of pytest of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from soundstage.tapes import Tape
+from support.taping import KEY, provider, upstreams
+
+INI = "[pytest]\naddopts = -p no:randomly -p no:cacheprovider\n"
+ONE = """
+import os, openai, pytest
+from soundstage.trace import assert_model_requests
+
+def ask(prompt):
+    asked = [{"role": "user", "content": prompt}]
+    return openai.OpenAI(max_retries=0).chat.completions.create(model="m", messages=asked)
+
+@pytest.mark.tape
+def test_joke(trace):
+    assert os.environ["OPENAI_API_KEY"] == "sk-soundstage"
+    assert ask("tell me a joke").choices[0].message.content.startswith("Knock")
+    assert_model_requests(trace(), 1)
+"""
+
+
+@pytest.fixture
+def upstream(monkeypatch):
+    """A provider's stand-in at the user's address, with the user's key; it is gone when it is closed."""
+    loop, ready, ended = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+    found = {}
+
+    async def main():
+        async with provider() as server:
+            found.update(upstreams(server))
+            ready.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
+    thread.start()
+    ready.wait()
+    monkeypatch.setenv("OPENAI_BASE_URL", found["openai"])
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    def close():
+        if thread.is_alive():
+            loop.call_soon_threadsafe(ended.set)
+            thread.join()
+
+    found["close"] = close
+    with contextlib.closing(loop):
+        yield found
+        close()
+
+
+@pytest.fixture
+def inner(pytester, monkeypatch):
+    """Runs a test file in a pytest of its own."""
+    monkeypatch.delenv("CI", raising=False)
+    pytester.makeini(INI)
+
+    def go(text, *options):
+        if text:
+            pytester.makepyfile(test_it=text)
+        return pytester.runpytest_subprocess(*options)
+
+    return go
+
+
+def only_tape(pytester):
+    (path,) = (pytester.path / "__tapes__" / "test_it").glob("*.tape")
+    return path
+
+
+def test_a_test_is_recorded_once_with_the_users_key_and_replayed_without_a_provider(
+    inner, pytester, upstream
+):
+    inner(ONE).assert_outcomes(passed=1)
+    path = only_tape(pytester)
+    assert path.name == "test_joke.tape"
+    (exchange,) = Tape.load(path).exchanges
+    assert exchange.response.text.startswith("Knock knock")
+    assert KEY not in path.read_text()
+    upstream["close"]()
+    inner("").assert_outcomes(passed=1)
+
+
+def test_an_edited_prompt_fails_with_its_cause_first_and_the_commands_of_pytest(inner, pytester, upstream):
+    inner(ONE).assert_outcomes(passed=1)
+    before = only_tape(pytester).read_bytes()
+    result = inner(ONE.replace("tell me a joke", "tell me a good joke"))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E *divergence: prompt edited: *",
+            "*tell me a joke*",
+            "*soundstage tape accept *test_joke.tape*",
+            "*pytest --soundstage-record=all 'test_it.py::test_joke'*",
+            "FAILED test_it.py::test_joke - divergence: prompt edited*",
+        ]
+    )
+    assert only_tape(pytester).read_bytes() == before
+    told = subprocess.run(
+        [sys.executable, "-m", "soundstage.cli", "tape", "accept", str(only_tape(pytester))],
+        capture_output=True, text=True, timeout=100, check=True,
+    ).stdout  # fmt: skip
+    assert "exchange 1 has a new request" in told
+    assert "+ 'tell me a good joke'" in told
+    upstream["close"]()
+    inner("").assert_outcomes(passed=1)
+
+
+def test_a_tape_is_recorded_anew_on_demand(inner, pytester, upstream):
+    inner(ONE)
+    before = only_tape(pytester).read_bytes()
+    inner("", "--soundstage-record=all").assert_outcomes(passed=1)
+    assert only_tape(pytester).read_bytes() != before
+
+
+@pytest.mark.parametrize("processes", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "xdist"])
+def test_warn_answers_with_the_nearest_call_and_lists_the_difference_at_the_end(inner, upstream, processes):
+    inner(ONE).assert_outcomes(passed=1)
+    result = inner(ONE.replace("tell me", "please tell me"), "--soundstage-tapes=warn", *processes)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["*replays that differ from their tapes*", "test_it.py::test_joke", "*divergence: prompt edited: *"]
+    )
+
+
+def test_a_call_that_does_not_come_fails_the_test(inner, upstream):
+    inner(
+        ONE.replace("    assert_model", "    ask('more')\n    assert_model").replace(
+            "trace(), 1", "trace(), 2"
+        )
+    )
+    result = inner(ONE)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *divergence: missing call: *"])
+
+
+def test_without_a_tape_ci_fails_with_the_command_that_records_it(inner, pytester, upstream, monkeypatch):
+    monkeypatch.setenv("CI", "1")
+    result = inner(ONE)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*this test has no tape*", "*pytest --soundstage-record=once 'test_it.py::test_joke'*"]
+    )
+    assert not (pytester.path / "__tapes__").exists()
+
+
+def test_mode_new_plays_what_is_there_and_records_the_rest(inner, pytester, upstream):
+    inner(ONE)
+    more = ONE.replace("    assert_model", "    ask('more')\n    assert_model").replace(
+        "trace(), 1", "trace(), 2"
+    )
+    inner(more, "--soundstage-record=new").assert_outcomes(passed=1)
+    assert [one.number for one in Tape.load(only_tape(pytester)).exchanges] == [1, 2]
+    upstream["close"]()
+    inner("").assert_outcomes(passed=1)
+
+
+IN_PROCESS = """
+import pytest
+from soundstage.messages import ModelRequest, user
+from soundstage.models import Script, ScriptedModel, complete
+
+def scripted():
+    script = Script()
+    script.on(user="weather").reply("sunny")
+    return ScriptedModel(script)
+
+@pytest.mark.tape(name="shared", inner=INNER, speed=1)
+@pytest.mark.parametrize("city", ["Paris" * 60])
+async def test_weather(model, city):
+    request = ModelRequest(model="gpt-4.1", messages=(user("weather in " + city),))
+    assert (await complete(model, request)).text == "sunny"
+"""
+
+
+def test_the_fixture_model_is_recorded_and_replayed_in_process(inner, pytester):
+    inner(IN_PROCESS.replace("INNER", "scripted")).assert_outcomes(passed=1)
+    assert only_tape(pytester).name == "shared.tape"
+    inner(IN_PROCESS.replace("INNER", "None")).assert_outcomes(passed=1)
+
+
+def test_the_fixture_model_asks_the_provider_of_the_models_name(inner, upstream):
+    text = (
+        IN_PROCESS.replace("INNER", "None")
+        .replace("weather in", "joke in")
+        .replace('== "sunny"', "[:5] == 'Knock'")
+    )
+    inner(text).assert_outcomes(passed=1)
+    upstream["close"]()
+    inner("").assert_outcomes(passed=1)
+
+
+PROGRAM = """
+import sys, pytest
+
+ASKS = '''
+import openai
+asked = [{"role": "user", "content": "tell me a joke"}]
+print(openai.OpenAI(max_retries=0).chat.completions.create(model="m", messages=asked).choices[0].message.content)
+'''
+
+@pytest.mark.tape
+async def test_program(command):
+    program = await command([sys.executable, "-c", ASKS])
+    await program.wait(0)
+    await program.expect("Knock")
+"""
+
+
+def test_programs_of_the_fixture_command_are_on_the_tape(inner, upstream):
+    inner(PROGRAM).assert_outcomes(passed=1)
+    upstream["close"]()
+    inner("").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [
+        ("tape(nmae='x')", "has no option 'nmae'"),
+        ("tape(mode='twice')", "this is no mode"),
+        ("tape(upstream={'mistral': 'http://x'})", "this is no upstream"),
+    ],
+    ids=["option", "mode", "upstream"],
+)
+def test_a_mistake_in_the_mark_is_told(inner, mark, told):
+    result = inner(ONE.replace("mark.tape", f"mark.{mark}"))
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"*{told}*"])
+
+
+def test_a_provider_that_cannot_be_reached_fails_the_recording_with_its_address(inner, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    result = inner(ONE)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*test_joke.tape is not complete*", "*http://127.0.0.1:1/v1 cannot be reached*"]
+    )
+
+
+def test_without_a_key_the_provider_is_not_asked(inner, monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    result = inner(ONE)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*there is no key for openai*"])
