@@ -29,6 +29,7 @@ import rows_faults
 import rows_journal
 import rows_kept
 import rows_start
+import rows_tapes
 import rows_team
 import rows_wire
 from _aimock import version
@@ -51,6 +52,7 @@ GROUPS = {
         rows_discord,
         rows_team,
         rows_faults,
+        rows_tapes,
     )
 }
 

@@ -99,6 +99,21 @@ def test_conversations_that_overlap_are_not_held_to_each_others_order(request_of
     assert playback.finish() is None
 
 
+def test_tasks_of_a_pool_are_not_held_to_the_order_in_which_they_happened_to_end(request_of):
+    """Three tasks for two workers: the third began when the first was over, and the second was not."""
+    tape = tape_of(
+        recorded(1, request_of("one"), started=0, took=10),
+        recorded(2, request_of("two"), started=0, took=30),
+        recorded(3, request_of("three"), started=11, took=30),
+        recorded(4, request_of("four"), started=31, took=30),
+        recorded(5, request_of("alone"), started=100, took=30),
+    )
+    playback = Playback(tape)
+    order = [request_of(text) for text in ("two", "four", "three", "one", "alone")]
+    assert numbers(playback, *order) == [2, 4, 3, 1, 5]
+    assert playback.finish() is None
+
+
 def test_agents_are_lanes_of_their_own(request_of):
     tape = tape_of(request_of("one", agent="a"), request_of("two", agent="b"), request_of("three", agent="a"))
     playback = Playback(tape)

@@ -50,6 +50,7 @@ _NOT_BACK: Final = _HOP - {"content-length"} | {"content-encoding"}
 _STAND_INS: Final = frozenset({STAND_IN_KEY, "sk-test"})
 CONNECT_WITHIN: Final = 15.0  # seconds
 SILENT_FOR: Final = 600.0  # seconds
+KEPT_FOR: Final = 2.0  # seconds that an idle connection is used again; servers close theirs after 5 or more
 
 
 class ProviderRequest(NamedTuple):
@@ -127,7 +128,7 @@ class Upstreams:
                 timeout=httpx.Timeout(SILENT_FOR, connect=CONNECT_WITHIN),
                 trust_env=False,
                 proxy=self._proxy(base),
-                limits=httpx.Limits(max_connections=None),
+                limits=httpx.Limits(max_connections=None, keepalive_expiry=KEPT_FOR),
             )
         return self._clients[base]
 

@@ -2,9 +2,9 @@
 
 How it works. A request is answered by the exchange that asked the same and has not been played; of several the first,
 so a failed attempt that was retried is played as failed, then as the retry. There is no one order of all exchanges:
-agents, titles and probes ask side by side, each in a lane of its own. A lane is an agent and a purpose. Within a lane
-an exchange goes before another if the conversation of the one was over when that of the other began. So what ran
-side by side may come in any order, and what ran one after the other may not.
+agents, titles and probes ask side by side, each in a lane of its own. A lane is an agent and a purpose. One turn of a
+conversation goes before the next. One conversation goes before another only in a lane in which none has ever overlapped
+with another: the tasks of a pool end by chance in one order or another.
 
 An exchange that is asked for while one that goes before it has not been is served: it may turn out that the earlier one
 is never asked for, which is another cause. If it is asked for later, the order was swapped; if not, a call is missing,
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -55,12 +56,14 @@ class _Entry(NamedTuple):
         request: what it was asked.
         agent: who asked.
         chain: number of its conversation within the recording.
+        turn: number of its conversation in the order of its lane; 0 in a lane whose conversations overlap.
     """
 
     exchange: RecordedExchange
     request: ModelRequest
     agent: str
     chain: int
+    turn: int = 0
 
     @property
     def number(self) -> int:
@@ -90,11 +93,10 @@ class Playback:
         self.missed: list[tuple[Verdict, ModelRequest]] = []  # requests that were not recorded
         self._again = again
         self._lock = threading.Lock()
-        self._entries = [*_entries(tape.exchanges)]
+        self._entries = _with_turns([*_entries(tape.exchanges)])
         self._by_number = {entry.number: entry for entry in self._entries}
         self._calls = [exchange for exchange in tape.exchanges if exchange.request is None]
         self._agents = {entry.agent for entry in self._entries}
-        self._spans = _spans(self._entries)
         self._open: dict[tuple[str, str], dict[int, _Entry]] = {}  # not played yet, by lane, in order
         for entry in self._entries:
             self._open.setdefault(entry.lane, {})[entry.number] = entry
@@ -205,11 +207,10 @@ class Playback:
         self._played.add(entry.number)
         lane = self._open[entry.lane]
         lane.pop(entry.number, None)
-        begun = self._spans[entry.chain][0]
         for other in lane.values():
             if other.number > entry.number:
                 break
-            if other.chain == entry.chain or self._spans[other.chain][1] <= begun:
+            if other.chain == entry.chain or other.turn < entry.turn:
                 self._passed_over.add(other.number)
 
     def _missed(self, request: ModelRequest) -> Played:
@@ -370,13 +371,21 @@ def _continues(now: tuple[Message, ...], before: tuple[Message, ...]) -> bool:
     return len(now) >= len(before) and now[: len(before)] == before
 
 
-def _spans(entries: Iterable[_Entry]) -> dict[int, tuple[float, float]]:
-    """When each conversation began and ended, in milliseconds."""
-    found: dict[int, tuple[float, float]] = {}
+def _with_turns(entries: list[_Entry]) -> list[_Entry]:
+    """The entries with the turns of their conversations."""
+    spans: dict[int, tuple[float, float]] = {}
+    lanes: dict[tuple[str, str], dict[int, None]] = {}
     for entry in entries:
-        begun, ended = found.get(entry.chain, (entry.exchange.started_ms, 0.0))
-        found[entry.chain] = min(begun, entry.exchange.started_ms), max(ended, entry.exchange.ended_ms)
-    return found
+        begun, ended = entry.exchange.started_ms, entry.exchange.ended_ms
+        first, last = spans.get(entry.chain, (begun, ended))
+        spans[entry.chain] = first, max(last, ended)
+        lanes.setdefault(entry.lane, {})[entry.chain] = None
+    turns: dict[int, int] = {}
+    for chains in lanes.values():
+        order = sorted(chains, key=lambda chain: spans[chain][0])
+        if all(spans[one][1] <= spans[next_one][0] for one, next_one in pairwise(order)):
+            turns |= {chain: turn for turn, chain in enumerate(order, start=1)}
+    return [entry._replace(turn=turns.get(entry.chain, 0)) for entry in entries]
 
 
 def _about(request: ModelRequest) -> str:
