@@ -127,6 +127,15 @@ def test_a_replay_without_a_tape_says_how_to_record_one(agent):
     assert "soundstage record --tape" in ended.stderr
 
 
+def test_a_tape_of_an_older_format_is_told_as_that_and_can_be_recorded_again(agent):
+    Path("t.tape").write_text('{"line": "tape", "v": 1}\n')
+    ended = replay("joke")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("divergence: tape older than its format: version 1")
+    assert record("joke", options=["--mode", "all"]).returncode == 0
+    assert replay("joke").returncode == 0
+
+
 def test_a_replay_reaches_nobody_outside_and_says_who_was_tried(agent):
     Path("agent.py").write_text(
         "import urllib.request\n"

@@ -184,7 +184,7 @@ class TapeFile(Generic[R]):
         try:
             return self._decoded(line)
         except TapeError as error:
-            raise TapeError(
+            raise type(error)(
                 f"line {number} of {self.name}: {error.summary}",
                 expected=error.expected,
                 seen=error.seen,

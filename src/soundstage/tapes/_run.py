@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,16 +16,18 @@ from soundstage.drivers import AnyIsolation
 from soundstage.errors import ConfigError
 from soundstage.journal import EgressTried, Journal, Redactor, RunFinished, RunStarted
 from soundstage.models import ScriptedModel, load_script
+from soundstage.scripts import shown
 from soundstage.tapes._playback import Playback
 from soundstage.tapes._program import KEPT_ON_RECORD, best_isolation, run_program
 from soundstage.tapes._seen import keep_seen
 from soundstage.tapes._server import TapeServer
-from soundstage.tapes._surroundings import Surroundings
-from soundstage.tapes._tape import Tape, TapeHead
+from soundstage.tapes._surroundings import Mask, Surroundings
+from soundstage.tapes._tape import OldTapeError, Tape, TapeHead
 from soundstage.tapes._verdict import Verdict
 from soundstage.wire import ModelServer
 
 Mode = Literal["once", "new", "all", "none"]
+FAILED: Final = 1
 MODES: Final = ("once", "new", "all", "none")
 
 
@@ -86,8 +89,13 @@ def run_with_tape(options: RunOptions) -> RunOutcome:
         TapeError: if the tape cannot be read.
         EnvironmentProblem: if the program cannot be run, or the tape not be written.
     """
-    with asyncio.Runner() as runner:
-        return runner.run(_run(options) if options.script is None else _scripted(options, options.script))
+    try:
+        with asyncio.Runner() as runner:
+            return runner.run(_run(options) if options.script is None else _scripted(options, options.script))
+    except OldTapeError as error:
+        about = f"{error.seen}, and {error.expected} is read"
+        verdict = Verdict(cause="tape older than its format", about=about, tape=shown(options.tape))
+        return RunOutcome(code=FAILED, verdicts=(verdict,))
 
 
 async def _scripted(options: RunOptions, file: Path) -> RunOutcome:
@@ -142,7 +150,11 @@ async def _run(options: RunOptions) -> RunOutcome:
 def _tape(options: RunOptions, redactor: Redactor, here: Surroundings, *, anew: bool, now: str) -> Tape:
     if not anew:
         return Tape.load(options.tape, redactor=redactor)
-    masks = Tape.load(options.tape).head.masks if options.tape.exists() else ()  # reviewed, so they are kept
+    masks: tuple[Mask, ...] = ()
+    with contextlib.suppress(OldTapeError):
+        masks = (
+            Tape.load(options.tape).head.masks if options.tape.exists() else ()
+        )  # reviewed, so they are kept
     tape = Tape.create(options.tape, redactor=redactor)
     tape.head = TapeHead(recorded=now, places=here, masks=masks)
     return tape

@@ -113,6 +113,10 @@ _decode_line: Final = msgspec.json.Decoder(TapeHead | _ExchangeLine).decode
 _decode_exchange: Final = msgspec.json.Decoder(_ExchangeLine).decode
 
 
+class OldTapeError(TapeError):
+    """Raised for a tape of an older format."""
+
+
 class Tape(TapeFile[RecordedExchange]):
     """Recorded exchanges, in memory or in a file.
 
@@ -234,12 +238,18 @@ class Tape(TapeFile[RecordedExchange]):
     def _check_version(self, head: TapeHead) -> None:
         if head.v == VERSION:
             return
-        older = head.v < VERSION
+        if head.v < VERSION:
+            raise OldTapeError(
+                "tape older than its format",
+                expected=f"version {VERSION}",
+                seen=f"version {head.v}",
+                hint=HOW_TO_RECORD,
+            )
         raise TapeError(
-            "tape older than its format" if older else "it was recorded by a newer version",
+            "it was recorded by a newer version",
             expected=f"version {VERSION}",
             seen=f"version {head.v}",
-            hint=HOW_TO_RECORD if older else f"update Soundstage, or {HOW_TO_RECORD}",
+            hint=f"update Soundstage, or {HOW_TO_RECORD}",
         )
 
     def _whole(self, line: _ExchangeLine) -> RecordedExchange:
