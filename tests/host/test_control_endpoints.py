@@ -18,6 +18,7 @@ from soundstage.models import Script, ScriptedModel
 from soundstage.net import HttpServer
 from soundstage.nostr import NostrRelay
 from soundstage.otel import OtlpReceiver
+from soundstage.tapes import Playback, Tape, TapeServer
 from soundstage.wire import ModelServer
 
 SERVERS = {
@@ -26,6 +27,7 @@ SERVERS = {
     "NostrRelay": NostrRelay,
     "McpDaemon": lambda journal: McpServer(journal, script=McpScript()),
     "OtlpReceiver": OtlpReceiver,
+    "TapeServer": lambda journal: TapeServer(Tape(), journal, playback=Playback(Tape())),
 }
 ENDPOINTS = [
     ("GET", "journal"),
@@ -46,8 +48,9 @@ def test_every_server_of_ours_is_in_the_table():
     root = Path(soundstage.__file__).parent
     found = set()
     for path in root.rglob("*.py"):
-        found |= set(re.findall(r"^class (\w+)\([^)]*\bHttpServer\b", path.read_text(), re.MULTILINE))
-    assert found == set(SERVERS)
+        bases = r"^class (\w+)\([^)]*\b(?:HttpServer|ModelEndpoint)\b"
+        found |= set(re.findall(bases, path.read_text(), re.MULTILINE))
+    assert found - {"ModelEndpoint"} == set(SERVERS)
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -2,7 +2,7 @@
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
 test asks for something, so that the plugin costs next to nothing where it is not used; this file, `_snapshots`,
-`_schedules`, `_asynchronous`, `_budget` and the fixtures of wings import pytest alone, and everything
+`_schedules`, `_asynchronous`, `_budget`, `_source` and the fixtures of wings import pytest alone, and everything
 else is in `_stage`.
 
 How a test runs. The first fixture makes the `RunSetup` of the test: journal, clock, script, model. Fixtures add
