@@ -72,8 +72,7 @@ KEPT: Final = {
         r"pytest_plugin/test_(failures|asynchronous)\.py::test_(the_cause_comes_first|asynchronous_tests)",
         r"test_docs\.py::test_the_examples_of_a_document.*(README|pytest)",
         r"mcp/test_process\.py::test_a_real_server",
-        r"tapes/test_codegen\.py::test_a_generated_test_reads_like_one_by_hand",
-        r"tapes/test_pytest\.py::test_an_edited_prompt",
+        r"tapes/test_pytest\.py::test_the_fixture_model_is_recorded",
     ),
     "in process, although beside tests that are not": (
         r"claude_code/test_hooks\.py::test_(what_a_hook_decided|settings_of_another_shape)",
