@@ -55,7 +55,7 @@ FULL: Final = {
         r"claude_code/projects/test_create\.py::test_the_tests_of_a_new_project",
         "mcp/test_(recording|process|faults).py",
         "wings/test_mailbox.py",
-        "faults/test_(defects|command|fixture).py",
+        "faults/test_(defects|command|fixture|program).py",
     ),
 }
 
@@ -72,6 +72,7 @@ KEPT: Final = {
         r"pytest_plugin/test_(failures|asynchronous)\.py::test_(the_cause_comes_first|asynchronous_tests)",
         r"test_docs\.py::test_the_examples_of_a_document.*(README|pytest)",
         r"mcp/test_process\.py::test_a_real_server",
+        r"faults/test_program\.py::test_what_varies_between_two_good_runs",
         r"tapes/test_pytest\.py::test_the_fixture_model_is_recorded",
     ),
     "in process, although beside tests that are not": (

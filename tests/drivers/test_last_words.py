@@ -151,7 +151,7 @@ async def exit_while_the_server_stands(journal, held, server, sent, times=1):
     program = Command([sys.executable, "-I", "-S", "-c", PROGRAM, *arguments], journal, name="app")
     await program.start()
     try:
-        await program.expect("ready")
+        await program.expect("ready", within=60)
         running = os.pidfd_open(program.pid)
         standing = held.hold()
         await program.send("go")

@@ -120,14 +120,14 @@ requests = st.builds(
     st.sampled_from(["main", "main", "main", "title"]),
     st.booleans(),
     st.sampled_from(["m", "n"]),
-    st.sampled_from([0, 10]),
+    st.sampled_from([0, 1000]),
 )
 
 
 @st.composite
 def tapes(draw):
     found = []
-    for number, request in enumerate(draw(st.lists(requests, min_size=1, max_size=6)), start=1):
+    for number, request in enumerate(draw(st.lists(requests, min_size=1, max_size=4)), start=1):
         failure = draw(failures)
         parts = () if failure is not None and failure.type == "error" else draw(replies)
         fields = {"usage": draw(usages)} if failure is None else {}
@@ -151,7 +151,7 @@ def test_the_yaml_of_a_script_is_read_as_the_same_script(recorded):
     report = SourceReport("script.yaml")
     read = read_source(draft.as_yaml(), report, form="")
     assert report.problems == []
-    assert read.value == draft.as_data()
+    assert read.value == msgspec.json.decode(msgspec.json.encode(draft.as_data()))
 
 
 def test_calls_are_told_apart_by_the_user_and_by_the_tool_result():
