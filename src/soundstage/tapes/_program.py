@@ -7,7 +7,6 @@ the server: where the kernel allows it, in a network of its own, else by proxies
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -99,11 +98,6 @@ def _refusing(sandbox: Sandbox) -> dict[str, str]:
 def best_isolation() -> str:
     """A network of its own where the system allows it, else proxies that refuse."""
     return "netns" if isolation_problem("netns") is None else "process"
-
-
-def inherited() -> dict[str, str]:
-    """Our own variables."""
-    return dict(os.environ)
 
 
 def _unread(channel: str, line: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -213,9 +213,6 @@ def upstreams_of(given: Sequence[str]) -> dict[str, str]:
             )
         found[name] = url
     return found
-
-
-Say = Callable[[str], None]
 
 
 def as_json(outcome: RunOutcome) -> str:
