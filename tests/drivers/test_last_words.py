@@ -45,8 +45,9 @@ times, handshake, data = int(sys.argv[2]), bytes.fromhex(sys.argv[3]), bytes.fro
 made = connect() if handshake else None
 if handshake:
     made.sendall(handshake)
-    while not made.recv(4096).endswith(b"\\r\\n\\r\\n"):
-        pass
+    heard = b""
+    while b"\\r\\n\\r\\n" not in heard:  # frames of the server may come right behind it
+        heard += made.recv(4096) or sys.exit("the server closed during the handshake")
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(times):
