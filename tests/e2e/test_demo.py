@@ -29,9 +29,9 @@ def cli_is_missing():
 needs_cli = pytest.mark.skipif(
     cli_is_missing(), reason="the Claude Code CLI is not installed: soundstage[claude]"
 )
-CONSOLE, TEAM, TERMINAL, DISCORD, SDK, CLAUDE = SCENARIOS
+CONSOLE, TEAM, TERMINAL, DISCORD, SDK, TAPE, CLAUDE = SCENARIOS
 HERE = (CONSOLE, TEAM)  # in process, on virtual time
-JOURNALS = [f"{number}.jsonl" for number in range(1, 7)]
+JOURNALS = [f"{number}.jsonl" for number in range(1, 8)]
 
 
 def run(scenario, path):
@@ -58,9 +58,9 @@ def normal(trace):
 def test_the_demo_passes_and_writes_its_page_and_its_journals(tmp_path, capsys):
     assert run_demo(tmp_path) is True
     shown = capsys.readouterr().out
-    assert shown.count("passed in") == 6
+    assert shown.count("passed in") == 7
     for number, scenario in enumerate(SCENARIOS, 1):
-        assert f"{number}/6 {scenario.title}\n" in shown
+        assert f"{number}/7 {scenario.title}\n" in shown
         assert re.search(rf"^{re.escape(scenario.title)} +passed +[0-9.]+ m?s ", shown, re.MULTILINE)
     assert shown.endswith(f"page: {tmp_path / 'demo.html'}\n")
     assert max(map(len, shown.splitlines())) <= 132
@@ -103,8 +103,8 @@ def test_the_terminal_scenario_keeps_screens_with_their_colours(tmp_path):
     assert {"red", "green", "bright-green", "bold reverse blue"} <= looks
 
 
-def test_the_bot_of_the_discord_scenario_knows_nothing_of_soundstage():
-    for name in ("discord_bot", "sdk_agent", "terminal_app"):
+def test_the_programs_of_the_scenarios_know_nothing_of_soundstage():
+    for name in ("discord_bot", "packing_agent", "sdk_agent", "terminal_app"):
         source = Path(sys.modules["soundstage.demo"].__path__[0], f"{name}.py").read_text()
         assert not re.search(r"^\s*(from|import) (soundstage|pytest)", source, re.MULTILINE), name
 
@@ -120,7 +120,9 @@ def test_a_scenario_that_fails_is_a_result_and_the_demo_says_so(tmp_path, capsys
     assert "failed" in (tmp_path / "demo.html").read_text()
 
 
-@pytest.mark.parametrize("scenario", [CONSOLE, TEAM, TERMINAL, DISCORD], ids=lambda scenario: scenario.title)
+@pytest.mark.parametrize(
+    "scenario", [CONSOLE, TEAM, TERMINAL, DISCORD, TAPE], ids=lambda scenario: scenario.title
+)
 def test_a_scenario_whose_model_says_something_else_fails(scenario, tmp_path, capsys):
     """The scenarios check what comes out: their models' words are not enough to pass."""
 
@@ -132,6 +134,25 @@ def test_a_scenario_whose_model_says_something_else_fails(scenario, tmp_path, ca
 
     assert run_demo(tmp_path, scenarios=[scenario._replace(setup=setup)]) is False
     assert "FAILED" in capsys.readouterr().out
+
+
+def test_the_tape_scenario_shows_the_verdict_on_an_edited_prompt(tmp_path, capsys):
+    assert run_demo(tmp_path, scenarios=[TAPE]) is True
+    shown = capsys.readouterr().out
+    assert re.search(r" replay +divergence: system prompt edited: messages\[0\] system", shown)
+    assert "- 'You help people to pack. Name three things.'" in shown
+    assert "+ 'You help people to pack. Name five things.'" in shown
+    assert "soundstage tape accept packing.tape" in shown
+    assert max(map(len, shown.splitlines()[:-1])) <= 132
+    assert "divergence: system prompt edited" in (tmp_path / "demo.html").read_text()
+
+
+def test_the_tape_scenario_fails_when_the_prompt_is_as_it_was(tmp_path, monkeypatch):
+    from soundstage.demo import _tape
+
+    monkeypatch.setattr(_tape, "EDITED", _tape.PROMPT)
+    with pytest.raises(ExpectationError, match="exit"):
+        run(TAPE, tmp_path / "journal.jsonl")
 
 
 def test_a_program_that_breaks_fails_its_scenario(tmp_path, capsys, monkeypatch):
@@ -186,7 +207,7 @@ def test_the_command_exits_with_1_when_a_scenario_fails_and_runs_the_others(tmp_
     )
     assert ended.returncode == 1
     assert re.search(r"FAILED in .*\n    the Claude Code CLI is not where it should be", ended.stdout)
-    assert ended.stdout.count("    passed in") == 5
+    assert ended.stdout.count("    passed in") == 6
     assert ended.stderr == ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +16,7 @@ from soundstage.journal import (
     ModelFailed,
     ModelRequested,
     ModelResponded,
+    Noted,
     ProcessStarted,
     Record,
     ScreenChanged,
@@ -23,6 +25,8 @@ from soundstage.match import preview
 
 WIDTH: Final = 68
 WHO: Final = 12  # columns
+INDENT: Final = WHO + 16
+WIDE: Final = 100
 
 
 class ProgressLine(NamedTuple):
@@ -37,6 +41,19 @@ def _responded(event: ModelResponded) -> ProgressLine:
     if not calls:
         return ProgressLine("", preview(event.response.text, WIDTH))
     return ProgressLine("", preview(" ".join(filter(None, [event.response.text, *calls])), WIDTH)[1:-1])
+
+
+def _failed(event: ModelFailed) -> ProgressLine:
+    """A failure in a line; the verdict of a replay whole, for a person has to read it."""
+    if event.reason != "replay_mismatch":
+        return ProgressLine("", f"failed: {preview(event.message, WIDTH)}")
+    lines = [part for line in event.message.splitlines() for part in _wrapped(line)]
+    return ProgressLine("replay", f"\n{'':{INDENT}}".join(lines))
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(line, WIDE, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 
 
 def _received(event: MessageReceived) -> ProgressLine:
@@ -63,8 +80,9 @@ _LINES: Final[dict[type[Event], Callable[[Any], ProgressLine]]] = {
     MessageSent: lambda event: ProgressLine(
         event.sender or "out", preview(event.text, WIDTH) if event.text else ""
     ),
-    ModelFailed: lambda event: ProgressLine("", f"failed: {preview(event.message, WIDTH)}"),
+    ModelFailed: _failed,
     ModelResponded: _responded,
+    Noted: lambda event: ProgressLine("note", "" if event.data else event.text),  # with data: of a driver
     ProcessStarted: lambda event: ProgressLine("start", event.command[0].rpartition("/")[2]),
     ScreenChanged: lambda event: ProgressLine("screen", event.label),
 }
