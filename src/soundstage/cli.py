@@ -151,31 +151,29 @@ def schema() -> None:
 
 @app.command()
 def show(
-    journal: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="A journal file (JSON lines).")
-    ],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A journal, or a tape.")],
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead.")] = None,
     context: Annotated[
         int | None, typer.Option(help="Position of a step: show what the model was given there.")
     ] = None,
 ) -> None:
-    """Show the trace of a journal: who was asked what, which tools ran, tokens, cost, failures.
+    """Show the trace of a journal or a tape: who was asked what, which tools ran, tokens, cost, failures.
 
-    `soundstage serve --journal FILE` and `HostBuilder().with_journal(FILE)` write journals.
+    `soundstage serve --journal FILE` and `HostBuilder().with_journal(FILE)` write journals, `soundstage record` tapes.
 
     With `--context N` it shows the messages of the request at @N, and what became of those of the same caller's last
     request: KEPT, DROPPED, CHANGED, TRUNCATED; and what is NEW since the last reply, or was INJECTED before it.
 
     Example: `soundstage show run.jsonl --html trace.html`, `soundstage show run.jsonl --context 12`
     """
-    from soundstage.report import show_journal
+    from soundstage.report import show_run
 
-    say(show_journal(journal, html=html, context=context))
+    say(show_run(file, html=html, context=context))
 
 
 @app.command()
 def diff(
-    a: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The journal of a run.")],
+    a: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The journal or the tape of a run.")],
     b: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="That of the other.")],
     html: Annotated[Path | None, typer.Option(help="Write a page with both runs, too.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -190,10 +188,10 @@ def diff(
 
     Example: `soundstage diff good.jsonl bad.jsonl --html diff.html`
     """
-    from soundstage.report import diff_journals
+    from soundstage.report import diff_runs
 
     masks: dict[str | re.Pattern[str], str] = dict.fromkeys(mask or (), "<masked>")
-    report = diff_journals(a, b, html=html, as_json=as_json, mask=masks)
+    report = diff_runs(a, b, html=html, as_json=as_json, mask=masks)
     say(report.text)
     if not report.same:
         raise typer.Exit(FAILED)

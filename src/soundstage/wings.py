@@ -43,6 +43,9 @@ class Wing:
         scripts: top-level keys of script files of its own, each with `module:name` of a function that checks such a
             file and returns its problems, for `soundstage check`.
         commands: names of commands of `soundstage`, each with `module:name` of a function, or of a `typer.Typer`.
+        readers: fields of the first line of files of its own that tell of a run, each with `module:name` of a function
+            that reads such a file: `soundstage show` and `diff` take it as they take a journal. The function gets the
+            path and returns a `report.RunFile`.
         levels: names of isolation levels, each with `module:name` of what makes one, a `drivers.Level`: without
             arguments, or, for a name such as `service:SOCKET`, of the text behind the colon.
         sources: names of pytest marks with which another model than the script answers a test, each with `module:name`
@@ -60,6 +63,7 @@ class Wing:
     fixtures: tuple[str, ...] = ()
     real_time: tuple[str, ...] = ()
     scripts: Mapping[str, str] = field(default_factory=dict)
+    readers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -133,6 +137,7 @@ _OURS: Final = (
         name="tapes",
         fixtures=("soundstage.tapes._fixtures",),
         sources={"tape": "soundstage.tapes._source:TapeSource"},
+        readers=dict.fromkeys(("line", "timestamp"), "soundstage.tapes._as_run:run_of_tape"),
         commands={
             "codegen": "soundstage.tapes._codegen_command:codegen",
             "record": "soundstage.tapes._commands:record",
@@ -190,7 +195,8 @@ def _checked(records: Iterable[Wing]) -> tuple[Wing, ...]:
         commands = (f"the command {command!r}" for command in wing.commands)
         levels = (f"the isolation level {level!r}" for level in wing.levels)
         scripts = (f"the scripts with {key!r}" for key in wing.scripts)
-        for name in (f"the name {wing.name!r}", *commands, *scripts, *levels):
+        readers = (f"the files of runs with {field!r}" for field in wing.readers)
+        for name in (f"the name {wing.name!r}", *commands, *scripts, *readers, *levels):
             if name in owners:
                 raise EnvironmentProblem(
                     f"two wings have {name}: {owners[name]} and {wing.name}",

@@ -13,7 +13,7 @@ from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal, Noted
 from soundstage.messages import ModelRequest, ToolDefinition, system, tool, user
 from soundstage.models import JournaledModel, Script, ScriptedModel, complete
-from soundstage.report import diff_journals, html_page, render_diff
+from soundstage.report import diff_runs, html_page, render_diff
 from soundstage.trace import RunDiff, StepDiff
 
 TOOLS = (ToolDefinition(name="look"),)
@@ -47,7 +47,7 @@ def journals(tmp_path):
 
 
 def test_the_first_line_names_the_cause_and_then_come_place_lines_and_the_rest(journals):
-    report = diff_journals(*journals)
+    report = diff_runs(*journals)
     assert not report.same
     assert report.text.splitlines() == [
         "divergence: system prompt edited",
@@ -63,7 +63,7 @@ def test_the_first_line_names_the_cause_and_then_come_place_lines_and_the_rest(j
 
 
 def test_equal_runs_are_told_as_same(tmp_path):
-    report = diff_journals(asked(tmp_path / "a.jsonl"), asked(tmp_path / "b.jsonl"))
+    report = diff_runs(asked(tmp_path / "a.jsonl"), asked(tmp_path / "b.jsonl"))
     assert report == ("same: 2 steps", True)
 
 
@@ -72,13 +72,13 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
     for path, last in zip(paths, ("Cold.", "Warm."), strict=True):
         path.parent.mkdir()
         asked(path, last=last)
-    text = diff_journals(*paths).text
+    text = diff_runs(*paths).text
     assert f"- is A, {paths[0]}; + is B, {paths[1]}" in text
     assert text.startswith("divergence: reply differs\nmain, step 2 ")
 
 
 def test_as_json_it_has_the_first_divergence_and_all_others(journals):
-    found = json.loads(diff_journals(*journals, as_json=True).text)
+    found = json.loads(diff_runs(*journals, as_json=True).text)
     assert (found["a"], found["b"], found["same"], found["steps"]) == ("a.jsonl", "b.jsonl", False, [2, 2])
     assert found["first"]["found"][0]["cause"] == "system prompt edited"
     assert [one["step"] for one in found["found"]] == [1, 2]
@@ -87,7 +87,7 @@ def test_as_json_it_has_the_first_divergence_and_all_others(journals):
 
 def test_the_page_shows_the_verdict_above_both_runs_with_links_to_the_events(journals, tmp_path):
     page = tmp_path / "pages" / "diff.html"
-    report = diff_journals(*journals, html=page)
+    report = diff_runs(*journals, html=page)
     assert report.text.endswith(f"page: {page}")
     html = page.read_text()
     assert "divergence: system prompt edited</h2>" in html
@@ -99,14 +99,14 @@ def test_the_page_shows_the_verdict_above_both_runs_with_links_to_the_events(jou
 
 def test_a_page_of_runs_that_are_the_same_says_so(tmp_path):
     page = tmp_path / "diff.html"
-    diff_journals(asked(tmp_path / "a.jsonl"), asked(tmp_path / "b.jsonl"), html=page)
+    diff_runs(asked(tmp_path / "a.jsonl"), asked(tmp_path / "b.jsonl"), html=page)
     assert ">same</h2>" in page.read_text()
 
 
 def test_texts_of_the_runs_are_escaped_on_the_page(tmp_path):
     page = tmp_path / "diff.html"
     paths = [asked(tmp_path / f"{word}.jsonl", last=f"<b>{word}</b>") for word in ("one", "two")]
-    diff_journals(*paths, html=page)
+    diff_runs(*paths, html=page)
     assert "<b>" not in page.read_text()
 
 
@@ -115,17 +115,15 @@ def test_secrets_are_in_none_of_the_three(tmp_path, monkeypatch):
     monkeypatch.setenv("APP_API_KEY", "hunter-two-and-more")
     page = tmp_path / "diff.html"
     texts = [
-        diff_journals(*paths, html=page).text,
-        diff_journals(*paths, as_json=True).text,
+        diff_runs(*paths, html=page).text,
+        diff_runs(*paths, as_json=True).text,
         page.read_text(),
     ]
     assert ["hunter" in text for text in texts] == [False, False, False]
 
 
 def test_masks_take_out_what_else_differs(journals):
-    assert diff_journals(
-        *journals, mask={"/Be (brief|exact)/": "x", "/[45] C/": "x", "/Cold|Warm/": "x"}
-    ).same
+    assert diff_runs(*journals, mask={"/Be (brief|exact)/": "x", "/[45] C/": "x", "/Cold|Warm/": "x"}).same
 
 
 def test_journals_with_nothing_to_compare_are_refused(tmp_path):
@@ -138,12 +136,12 @@ def test_journals_with_nothing_to_compare_are_refused(tmp_path):
     for path in paths:
         run(main(path))
     with pytest.raises(ScriptError, match="nothing to compare"):
-        diff_journals(*paths)
+        diff_runs(*paths)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(EnvironmentProblem, match=r"none\.jsonl"):
-        diff_journals(tmp_path / "none.jsonl", tmp_path / "none.jsonl")
+        diff_runs(tmp_path / "none.jsonl", tmp_path / "none.jsonl")
 
 
 def test_of_many_steps_the_rest_is_counted():

@@ -19,7 +19,7 @@ from soundstage.report import (
     print_trace,
     render_context,
     render_text,
-    show_journal,
+    show_run,
     summary_table,
 )
 from soundstage.trace import ContextMessage, StepContext, build_trace, context_of
@@ -119,9 +119,9 @@ def test_a_journal_file_is_shown_as_text_or_written_as_a_page(tmp_path, team, mo
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     path = tmp_path / "run.jsonl"
     path.write_bytes(b"".join(encode_record(record) + b"\n" for record in team))
-    assert show_journal(path) == render_text(build_trace(team), width=120, colour=False)
+    assert show_run(path) == render_text(build_trace(team), width=120, colour=False)
     page = tmp_path / "run.html"
-    assert show_journal(path, html=page) == f"page: {page}"
+    assert show_run(path, html=page) == f"page: {page}"
     assert "Soundstage: run.jsonl" in page.read_text("utf-8")
 
 
@@ -141,7 +141,7 @@ def test_a_reader_of_a_file_shows_the_events_of_apps_and_worlds_that_it_has_not_
         for number, fact in enumerate(facts, start=1)
     ]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    code = "import sys; from soundstage.report import show_journal; print(show_journal(sys.argv[1]))"
+    code = "import sys; from soundstage.report import show_run; print(show_run(sys.argv[1]))"
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[:-1] == [
         "DiscordReacted ann added +1 in #tea",
@@ -149,7 +149,7 @@ def test_a_reader_of_a_file_shows_the_events_of_apps_and_worlds_that_it_has_not_
         "TeaPoured: an event of a newer version, or of an app that is not loaded",
     ]
     page = tmp_path / "run.html"
-    show_journal(path, html=page)
+    show_run(path, html=page)
     for words in (
         "ann added +1 in #tea",
         "bot: thanks",
@@ -164,12 +164,12 @@ def test_the_context_of_a_step_is_shown_in_the_place_of_the_trace(team, tmp_path
     path.write_bytes(b"".join(encode_record(record) + b"\n" for record in team))
     trace = build_trace(team)
     step = [one for one in trace.steps if one.agent == "coder"][-1]
-    text = show_journal(path, context=step.position)
+    text = show_run(path, context=step.position)
     assert text == render_context(context_of(trace, step.position))
     assert text.splitlines()[0].startswith(f"@{step.position} coder, step ")
     assert {line.split()[0] for line in text.splitlines()[1:]} == {"KEPT", "NEW"}
     page = tmp_path / "run.html"
-    assert show_journal(path, context=step.position, html=page) == f"{text}\npage: {page}"
+    assert show_run(path, context=step.position, html=page) == f"{text}\npage: {page}"
 
 
 def test_the_context_shows_the_lines_that_changed_and_other_tools():
@@ -212,10 +212,10 @@ def test_what_the_environment_calls_a_secret_is_not_in_the_page(tmp_path, monkey
     journal = Journal(with_secret)
     journal.append(Noted(text="it is tomato-soup-with-basil"))
     journal.close()
-    show_journal(with_secret, html=tmp_path / "run.html")
+    show_run(with_secret, html=tmp_path / "run.html")
     assert "tomato" not in (tmp_path / "run.html").read_text("utf-8")
 
 
 def test_a_journal_that_is_not_there_is_a_problem_of_the_environment(tmp_path):
     with pytest.raises(EnvironmentProblem, match="cannot be read"):
-        show_journal(tmp_path / "none.jsonl")
+        show_run(tmp_path / "none.jsonl")

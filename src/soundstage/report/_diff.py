@@ -11,8 +11,9 @@ import msgspec
 
 from soundstage.differences import unified
 from soundstage.errors import ScriptError
-from soundstage.journal import Record, Redactor, clean_records, read_journal
+from soundstage.journal import Record, Redactor, clean_records
 from soundstage.report._page import write_page
+from soundstage.report._run_file import read_run
 from soundstage.report._section import Section
 from soundstage.report._style import text_style
 from soundstage.trace import RunDiff, StepDiff, build_trace, compare_runs
@@ -32,7 +33,7 @@ class DiffReport(NamedTuple):
     same: bool
 
 
-def diff_journals(
+def diff_runs(
     a: Path | str,
     b: Path | str,
     *,
@@ -40,33 +41,35 @@ def diff_journals(
     as_json: bool = False,
     mask: Mapping[str | re.Pattern[str], str] | None = None,
 ) -> DiffReport:
-    """Compare the runs of two journal files: the first divergence, its cause, what followed from it.
+    """Compare the runs of two files: the first divergence, its cause, what followed from it.
 
     Args:
-        a: a journal, such as that of a run that was good.
+        a: a journal, or what the reader of a wing takes, such as a tape: that of a run that was good.
         b: that of the other run.
-        html: where to write a page with the divergence and both journals.
+        html: where to write a page with the divergence and both runs.
         as_json: whether the text is one JSON object.
-        mask: what is not compared, and what stands in its place.
+        mask: what is not compared besides what the files say, and what stands in its place.
 
     Raises:
-        EnvironmentProblem: if a journal cannot be read, or the page not be written.
+        EnvironmentProblem: if a file cannot be read, or the page not be written.
         HarnessError: if no line of a file is a record.
-        ScriptError: for a mask that is empty or no expression, and for journals with nothing to compare.
+        ScriptError: for a mask that is empty or no expression, and for runs with nothing to compare.
+        TapeError: for a tape that cannot be read.
     """
     redactor = Redactor.from_environment()
-    sides = [list(clean_records(read_journal(path), redactor)) for path in (a, b)]
+    files = [read_run(path) for path in (a, b)]
+    sides = [list(clean_records(file.records, redactor)) for file in files]
     traces = [build_trace(side) for side in sides]
     if not any(trace.steps or trace.messages or trace.failures or trace.tools for trace in traces):
         raise ScriptError(
             "there is nothing to compare",
-            expected="journals with requests to a model, messages or calls of tools",
+            expected="runs with requests to a model, messages or calls of tools",
             seen=" and ".join(
                 f"{path}: {len(side)} record(s)" for path, side in zip((a, b), sides, strict=True)
             ),
-            hint="`soundstage show FILE` prints what is in a journal",
+            hint="`soundstage show FILE` prints what is in a file",
         )
-    found = compare_runs(*traces, mask=mask)
+    found = compare_runs(*traces, mask={**files[0].masks, **files[1].masks, **(mask or {})})
     names = _names(Path(a), Path(b))
     page = _page(html, found, names, sides, redactor) if html is not None else ""
     if as_json:

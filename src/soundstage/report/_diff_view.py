@@ -13,7 +13,7 @@ _MOST: Final = 200  # steps on the page
 def diff_view(diff: RunDiff) -> dict[str, Any]:
     """The values of the template: the verdict, then each step that differs, the first divergence in front."""
     first = diff.first
-    alike = f"{diff.alike} of {max(diff.steps)} steps are alike. A is the first journal, B the second."
+    alike = f"{diff.alike} of {max(diff.steps)} steps are alike. A is the first run, B the second."
     if first is None:
         return {"verdict": "same", "steps": [], "alike": alike}
     steps = [first, *(one for one in diff.found if one is not first)]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from soundstage.journal import Redactor, UnknownEvent, clean_records, read_journal
+from soundstage.journal import Redactor, UnknownEvent, clean_records
 from soundstage.report._context_text import render_context
 from soundstage.report._page import write_page
+from soundstage.report._run_file import read_run
 from soundstage.report._section import Section
 from soundstage.report._style import standard_console, style_of, text_style
 from soundstage.report._table import SummaryRow, table
@@ -63,20 +64,21 @@ def summary_table(rows: Sequence[SummaryRow], *, width: int | None = None, colou
     return table(rows, width=look.width, colour=look.colour)
 
 
-def show_journal(journal: Path | str, *, html: Path | str | None = None, context: int | None = None) -> str:
-    """The trace of a journal file as text for the terminal; or write it as a page and say where it is.
+def show_run(file: Path | str, *, html: Path | str | None = None, context: int | None = None) -> str:
+    """The trace of a file that tells of a run, as text for the terminal; or write it as a page and say where it is.
 
     Args:
-        journal: a file of JSON lines.
+        file: a journal, or what the reader of a wing takes, such as a tape.
         html: where to write the page; without it there is none.
         context: position of a step, whose context is shown instead: what the model was given there.
 
     Raises:
         ScriptError: if no step has this position.
-        EnvironmentProblem: if the journal cannot be read, or the page not be written.
+        EnvironmentProblem: if the file cannot be read, or the page not be written.
         HarnessError: if no line is a record.
+        TapeError: if it is a tape that cannot be read.
     """
-    records = read_journal(journal)
+    records = read_run(file).records
     redactor = Redactor.from_environment()
     lost = [event for record in records if isinstance(event := record.event, UnknownEvent) and event.problem]
     texts = []
@@ -88,7 +90,7 @@ def show_journal(journal: Path | str, *, html: Path | str | None = None, context
             colour = text_style(None, None).colour
             texts.append(redactor.text(render_context(context_of(trace, context), colour=colour)))
     if html is not None:
-        name = Path(journal).name
+        name = Path(file).name
         page = write_page(html, [Section(name, records)], title=f"Soundstage: {name}", redactor=redactor)
         texts.append(f"page: {page.resolve()}")
     return "\n".join(texts) + _lost(lost)

@@ -99,18 +99,33 @@ def normaliser(*runs: Surroundings, masks: Iterable[Mask] = ()) -> Normal:
         '<cwd>: <order>'
     """
     words = {text: stands for one in runs for text, stands in one.words()}
-    known = [f"{re.escape(text)}(?![A-Za-z0-9_])" for text in sorted(words, key=len, reverse=True)]
+    known = [_bounded(text) for text in sorted(words, key=len, reverse=True)]
     places = re.compile("|".join(known)) if known else None
-    patterns = [(_compiled(mask), mask.stands) for mask in masks]
+    found_by_masks = [(_compiled(mask), mask.stands) for mask in masks]
 
     def normal(text: str) -> str:
         if places is not None:
             text = places.sub(lambda found: words[found[0]], text)
-        for pattern, stands in patterns:
+        for pattern, stands in found_by_masks:
             text = pattern.sub(lambda _, stands=stands: stands, text)  # type: ignore[misc]
         return text
 
     return normal
+
+
+def patterns(run: Surroundings, *, masks: Iterable[Mask] = ()) -> dict[str | re.Pattern[str], str]:
+    """The expressions for the folders and the day of a run, then those of masks, and what stands for each.
+
+    Raises:
+        TapeError: for a mask that is no expression, or that matches everything.
+    """
+    words = sorted(run.words(), key=lambda pair: len(pair[0]), reverse=True)
+    found: dict[str | re.Pattern[str], str] = {re.compile(_bounded(text)): stands for text, stands in words}
+    return found | {_compiled(mask): mask.stands for mask in masks}
+
+
+def _bounded(text: str) -> str:
+    return f"{re.escape(text)}(?![A-Za-z0-9_])"
 
 
 def _compiled(mask: Mask) -> re.Pattern[str]:
