@@ -145,6 +145,7 @@ _OURS: Final = (
             "script": "soundstage.tapes._script_commands:script_app",
             "tape": "soundstage.tapes._tape_commands:app",
         },
+        uses=("mcp",),
     ),
 )
 

@@ -1,7 +1,7 @@
-"""MCP servers for tests: scripted, recorded, replayed, and failing on request, over HTTP and stdio.
+"""MCP servers for tests: scripted, and failing on request, over HTTP and stdio; clients of real ones.
 
 `McpServer` is a server whose tools answer by rules; an agent connects with it as with any other. Every call is in
-the journal. `RecordingMcpServer` stands before a real server and writes a tape, `ReplayMcpServer` plays one.
+the journal. `soundstage.tapes` records real servers and replays them.
 """
 
 from soundstage.wings import lazy_window

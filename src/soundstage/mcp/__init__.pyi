@@ -1,6 +1,9 @@
 from ._answer import (
     ToolAnswer as ToolAnswer,
 )
+from ._backend import Served as Served
+from ._catalog import McpTool as McpTool
+from ._client import Upstream as Upstream
 from ._config import (
     claude_tool as claude_tool,
 )
@@ -13,6 +16,7 @@ from ._config import (
 from ._config import (
     split_claude_tool as split_claude_tool,
 )
+from ._daemon import McpDaemon as McpDaemon
 from ._events import (
     McpConnectionChanged as McpConnectionChanged,
 )
@@ -54,6 +58,7 @@ from ._file import (
 )
 from ._hostile import hostile_text as hostile_text
 from ._http_client import McpHttpClient as McpHttpClient
+from ._jsonrpc import INTERNAL_ERROR as INTERNAL_ERROR
 from ._jsonrpc import RpcError as RpcError
 from ._process import (
     McpProbe as McpProbe,
@@ -70,14 +75,8 @@ from ._process import (
 from ._process import (
     start_mcp_server as start_mcp_server,
 )
-from ._recording import RecordingMcpServer as RecordingMcpServer
-from ._replay import ReplayMcpServer as ReplayMcpServer
+from ._protocol import CALL as CALL
+from ._protocol import LISTS as LISTS
 from ._script import McpScript as McpScript
 from ._server import McpServer as McpServer
 from ._stubs import McpStubs as McpStubs
-from ._tape import (
-    McpTape as McpTape,
-)
-from ._tape import (
-    McpTapeLine as McpTapeLine,
-)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol
+from typing import Final, Literal, Protocol
 
 from soundstage.clock import time_limit
 from soundstage.errors import AppError, WaitTimeout
@@ -39,6 +39,11 @@ class Upstream(Protocol):
     """A real server, however it is reached: `McpHttpClient`, `McpProcess`."""
 
     told: Tell
+
+    @property
+    def transport(self) -> Literal["stdio", "http"]:
+        """The way to it."""
+        ...
 
     async def start(self) -> None:
         """Connect."""
@@ -198,8 +203,3 @@ class McpClient:
 def _error(found: Json) -> RpcError:
     code, message = found.get("code"), found.get("message")
     return RpcError(code if type(code) is int else 0, str(message), found.get("data"))
-
-
-def clean(params: dict[str, Any]) -> Json:
-    """The params of a request without what belongs to one client: ids of its calls, tokens for progress."""
-    return {name: value for name, value in params.items() if name != "_meta"}

@@ -35,7 +35,17 @@ FAREWELL: Final = 1.0  # seconds for clients to read what was sent
 
 
 class McpDaemon(McpTestSide, McpFaults, HttpServer):
-    """The base of every server of this package. See `McpServer`, `RecordingMcpServer`, `ReplayMcpServer`."""
+    """The base of every server of this package. See `McpServer`.
+
+    Servers with another backend than a script are made of it, too: a tape's, and one that records.
+
+    Args:
+        journal: where everything goes.
+        backend: what answers.
+        name: how clients, messages and the journal call it.
+        ids: where ids of HTTP sessions come from.
+        port: 0 picks a free one.
+    """
 
     def __init__(
         self, journal: Journal, backend: Backend, *, name: str, ids: IdSource | None, port: int
@@ -83,6 +93,10 @@ class McpDaemon(McpTestSide, McpFaults, HttpServer):
         self.report_failure(error)
         if isinstance(error, SoundstageError):
             self._failures.append(error)
+
+    def tell_clients(self, method: str, params: Json) -> None:
+        """Send all clients a notification."""
+        self._sessions.tell(method, params)
 
     def _tools_changed(self) -> None:
         self._tell_changed("tools", tuple(self._core.stubs))

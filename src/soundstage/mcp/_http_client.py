@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from soundstage.errors import AppError, InvalidStateError
 from soundstage.guard import permitted
@@ -30,7 +30,7 @@ class McpHttpClient:
     Example:
         ::
 
-            server = RecordingMcpServer(journal, McpHttpClient(url), "notes.jsonl", name="notes")
+            server = RecordingMcpServer(journal, McpHttpClient(url), "notes.tape", name="notes")
     """
 
     def __init__(self, url: str, *, headers: Mapping[str, str] | None = None, name: str = "upstream") -> None:
@@ -41,6 +41,11 @@ class McpHttpClient:
         self._http: Any = None
         self._client = McpClient(name, self._send)
         self._listener: asyncio.Task[None] | None = None
+
+    @property
+    def transport(self) -> Literal["http"]:
+        """The way to it."""
+        return "http"
 
     async def start(self) -> None:
         """Make it ready; the first request connects."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Unpack
+from typing import Any, Final, Literal, Unpack
 
 import msgspec
 
@@ -138,6 +138,11 @@ class McpProcess(Program):
         """
         process = self._running()
         return McpStarted(id=self.id, name=self.name, pid=process.pid, command=self.argv)
+
+    @property
+    def transport(self) -> Literal["stdio"]:
+        """The way to it."""
+        return "stdio"
 
     @property
     def told(self) -> Any:

@@ -1,7 +1,7 @@
-"""Scripts and tapes of models and of servers: rules that answer, and the files that hold them.
+"""Scripts of models and of servers: rules that answer, and the files that hold them.
 
 `soundstage.models` and `soundstage.mcp` say what is asked and what is answered; the table of rules, the reader of
-files, the words of their messages and the files of tapes are here.
+files and the words of their messages are here.
 """
 
 from soundstage.scripts._check import convert_source
@@ -23,7 +23,6 @@ from soundstage.scripts._rule import Conditions, Rule, described
 from soundstage.scripts._schema import published_schema
 from soundstage.scripts._source import SourceField, SourceNode, SourceReport, read_source, wrap_source
 from soundstage.scripts._table import RuleTable, Serving, never_used
-from soundstage.scripts._tape import TapeFile, TapeForm
 from soundstage.scripts._words import in_one_line, in_words
 
 __all__ = [
@@ -37,8 +36,6 @@ __all__ = [
     "SourceField",
     "SourceNode",
     "SourceReport",
-    "TapeFile",
-    "TapeForm",
     "convert_source",
     "described",
     "holds",

@@ -37,22 +37,25 @@ def accept(
     """
     found = read_seen(tape)
     recorded = Tape.load(tape)
-    refused = [
-        one.verdict.line
-        for one in found.requests
-        if one.verdict.cause in _NO_PLACE or not one.verdict.nearest
-    ]
+    asked = [one.verdict for one in found.requests]
+    refused = [*found.servers, *(one for one in asked if one.cause in _NO_PLACE or not one.nearest)]
     if refused:
         raise TapeError(
             f"this cannot be accepted for {tape}",
             expected="an edited request, which has a recorded reply",
-            seen=refused[0],
-            hint=found.requests[0].verdict.commands[1],
+            seen=refused[0].line,
+            hint=refused[0].commands[1],
         )
     exchanges = recorded.exchanges
     for one in found.requests:
         exchanges = tuple(accepted(exchanges, one, found.here, recorded.head.places))
-    Tape(exchanges, name=recorded.name, redactor=recorded.redactor, head=recorded.head).save(tape)
+    Tape(
+        exchanges,
+        name=recorded.name,
+        redactor=recorded.redactor,
+        head=recorded.head,
+        mcp_lines=recorded.mcp_lines,
+    ).save(tape)
     seen_path(tape).unlink(missing_ok=True)
     for one in found.requests:
         say(f"{tape}: exchange {one.verdict.nearest} has a new request, and keeps its reply")

@@ -12,6 +12,8 @@ which `finish` tells.
 
 A request that was not recorded is told by its cause: it was played already, it is another agent's, or it differs from
 the nearest exchange of its lane. Where nothing comes near, it is an extra call.
+
+The MCP servers of the tape are played by `mcp`, with the same verdicts.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from soundstage.differences import Cause, Difference, RequestSketch, differences
 from soundstage.match import preview
 from soundstage.messages import Message, ModelRequest
 from soundstage.tapes._exchange import HttpCall, RecordedExchange
+from soundstage.tapes._mcp_playback import McpPlayback
 from soundstage.tapes._surroundings import NOWHERE, Normal, Surroundings, normaliser
 from soundstage.tapes._tape import Tape
 from soundstage.tapes._verdict import DivergenceError, Verdict
@@ -82,6 +85,10 @@ class Playback:
         here: folders and the day of this run.
         again: the command that records the tape anew, for verdicts.
         relaxed: answer a request that was not recorded with the exchange of its lane that comes nearest.
+
+    Attributes:
+        verdicts: the divergences so far, of models and MCP servers.
+        mcp: plays the MCP servers.
     """
 
     def __init__(
@@ -91,6 +98,7 @@ class Playback:
         self.relaxed = relaxed
         self.verdicts: list[Verdict] = []
         self.missed: list[tuple[Verdict, ModelRequest]] = []  # requests that were not recorded
+        self.mcp = McpPlayback(tape, self.verdicts, relaxed=relaxed, again=again)
         self._again = again
         self._lock = threading.Lock()
         self._entries = _with_turns([*_entries(tape.exchanges)])
@@ -109,6 +117,7 @@ class Playback:
         """Take these folders and this day for those of the run, before its first request."""
         self.here = here
         self._normal = _kept(normaliser_of(self.tape, here))
+        self.mcp.settle(self._normal)
         self._sketches: dict[int, RequestSketch] = {}
         self._buckets: dict[tuple[int, str], list[_Entry]] = {}
         for entry in self._entries:
@@ -161,13 +170,14 @@ class Playback:
         left = [entry for entry in self._entries if entry.number not in self._played]
         missing = next((entry for entry in left if entry.request.purpose not in ASIDE), None)
         if missing is None:
-            return None
+            return self._noted(self.mcp.missing())
         about = f"{_about(missing.request)}, exchange {missing.number}, was not asked for"
         more = sum(entry.request.purpose not in ASIDE for entry in left) - 1
-        verdict = self._verdict(
-            "missing call", about + (f", nor were {more} more" if more else ""), None, missing
-        )
-        self.verdicts.append(verdict)
+        about += f", nor were {more} more" if more else ""
+        return self._noted(self._verdict("missing call", about, None, missing))
+
+    def _noted(self, verdict: Verdict | None) -> Verdict | None:
+        self.verdicts += [verdict] if verdict is not None else []
         return verdict
 
     def _alike(self, recorded: HttpCall, seen: HttpCall) -> bool:

@@ -39,10 +39,12 @@ class SeenFile(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         here: folders and the day of that replay.
         requests: the requests, in order.
+        servers: the verdicts on calls of MCP servers, which cannot be accepted.
     """
 
     here: Surroundings
     requests: tuple[SeenRequest, ...]
+    servers: tuple[Verdict, ...] = ()
 
 
 def seen_path(tape: Path) -> Path:
@@ -57,7 +59,8 @@ def keep_seen(playback: Playback) -> None:
         return
     path = seen_path(tape.path)
     with contextlib.suppress(OSError):
-        if not playback.missed:
+        servers = tuple(verdict for verdict in playback.verdicts if verdict.server)
+        if not playback.missed and not servers:
             path.unlink(missing_ok=True)
             return
         requests = tuple(
@@ -65,9 +68,8 @@ def keep_seen(playback: Playback) -> None:
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         (path.parent.parent / ".gitignore").write_text("*\n")
-        path.write_bytes(
-            tape.redactor.json(msgspec.json.encode(SeenFile(here=playback.here, requests=requests)))
-        )
+        seen = SeenFile(here=playback.here, requests=requests, servers=servers)
+        path.write_bytes(tape.redactor.json(msgspec.json.encode(seen)))
 
 
 def read_seen(tape: Path) -> SeenFile:

@@ -9,6 +9,8 @@ A tape grows with what is new. A request says which earlier one it goes on from 
 messages it begins with (`same`), and what follows; tools, settings and caller that are left out are those of the
 earlier one. So the same system prompt stands once in a tape, and an edit of it counts for all.
 
+What MCP servers were asked and answered stands between the exchanges, in lines of their own (`_mcp_line`).
+
 Nothing gets into a tape without passing the redactor. A secret that was streamed in two pieces is found too: when the
 pieces no longer make up the redacted response, they are replaced by it.
 """
@@ -16,6 +18,7 @@ pieces no longer make up the redacted response, they are replaced by it.
 from __future__ import annotations
 
 import contextlib
+import heapq
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
@@ -27,7 +30,6 @@ import msgspec
 from soundstage.errors import TapeError
 from soundstage.journal import Redactor
 from soundstage.messages import Caller, Message, ModelRequest, ModelResponse, ToolDefinition
-from soundstage.scripts import TapeFile, TapeForm
 from soundstage.tapes._clean import cleaned
 from soundstage.tapes._exchange import (
     HOW_TO_RECORD,
@@ -36,7 +38,9 @@ from soundstage.tapes._exchange import (
     RecordedFailure,
     TimedChunk,
 )
+from soundstage.tapes._file import TapeFile
 from soundstage.tapes._frames import Frames
+from soundstage.tapes._mcp_line import McpTapeLine
 from soundstage.tapes._surroundings import Mask, Surroundings
 
 VERSION: Final = 2
@@ -109,35 +113,30 @@ class _ExchangeLine(
 
 _ALIKE: Final = ("model", "tools", "settings", "caller")
 _encode: Final = msgspec.json.Encoder().encode
-_decode_line: Final = msgspec.json.Decoder(TapeHead | _ExchangeLine).decode
+_decode_line: Final = msgspec.json.Decoder(TapeHead | _ExchangeLine | McpTapeLine).decode
 _decode_exchange: Final = msgspec.json.Decoder(_ExchangeLine).decode
+_decode_mcp: Final = msgspec.json.Decoder(McpTapeLine).decode
 
 
 class OldTapeError(TapeError):
     """Raised for a tape of an older format."""
 
 
-class Tape(TapeFile[RecordedExchange]):
-    """Recorded exchanges, in memory or in a file.
+class Tape(TapeFile):
+    """Recorded exchanges with models, and lines of MCP servers, in memory or in a file.
 
     Args:
-        records: what is on it.
+        records: the exchanges with models.
         name: how messages call it.
         redactor: knows what is kept out of it; unless given, one that knows the secrets of the environment.
         head: its first line.
+        mcp_lines: the lines of MCP servers.
 
     Example:
         >>> tape = Tape()
         >>> len(tape)
         0
     """
-
-    form = TapeForm(
-        RecordedExchange,
-        "a line of a tape",
-        '{"line": "exchange", "number": 1, "request": {..}, "response": {..}, ..}',
-        HOW_TO_RECORD,
-    )
 
     def __init__(
         self,
@@ -146,8 +145,10 @@ class Tape(TapeFile[RecordedExchange]):
         name: str = "tape",
         redactor: Redactor | None = None,
         head: TapeHead | None = None,
+        mcp_lines: Iterable[McpTapeLine] = (),
     ) -> None:
         super().__init__(records, name=name, redactor=redactor)
+        self._mcp = list(mcp_lines)
         self.head = head if head is not None else TapeHead()
         self.redacted: list[str] = []  # what was taken out of answers
         self.problems: list[str] = []  # what could not be kept
@@ -162,6 +163,16 @@ class Tape(TapeFile[RecordedExchange]):
         """The recorded exchanges, in the order of their requests."""
         return tuple(self._records)
 
+    @property
+    def mcp_lines(self) -> tuple[McpTapeLine, ...]:
+        """The lines of MCP servers, in the order of their answers."""
+        return tuple(self._mcp)
+
+    @property
+    def mcp_servers(self) -> tuple[str, ...]:
+        """The names of the MCP servers that were recorded."""
+        return tuple(dict.fromkeys(line.server for line in self._mcp))
+
     def next_number(self) -> int:
         """The number of the request that comes next; each is given once, whoever records."""
         with self._lock:
@@ -172,6 +183,24 @@ class Tape(TapeFile[RecordedExchange]):
         """Add an exchange, without its secrets; see `TapeFile`. Any thread may."""
         with self._lock:
             return super().append(record)
+
+    def append_mcp(self, line: McpTapeLine) -> McpTapeLine:
+        """Add a line of an MCP server, without its secrets, with the next number; see `append`. Any thread may.
+
+        Raises:
+            EnvironmentProblem: if the file cannot be written.
+        """
+        with self._lock:
+            numbered = msgspec.structs.replace(line, number=len(self._mcp) + 1)
+            written = self.redactor.json(_encode(numbered))
+            if self._path is not None:
+                self._write(self._path, b"\n".join([*self._first_line(), written]) + b"\n")
+            self._begun = True
+            kept = _decode_mcp(written)
+            if (kept.result, kept.error) != (line.result, line.error):
+                self.redacted.append(f"{kept.server}, line {kept.number}: a secret in the answer")
+            self._mcp.append(kept)
+            return kept
 
     @property
     def path(self) -> Path | None:
@@ -186,9 +215,11 @@ class Tape(TapeFile[RecordedExchange]):
         """
         lines = [self.redactor.json(_encode(self.head))]
         earlier: dict[int, ModelRequest] = {}
-        for record in self._records:
-            lines.append(self.redactor.json(_encode(_line_of(record, earlier))))
-            if record.request is not None:
+        records: list[list[RecordedExchange | McpTapeLine]] = [[*self._records], [*self._mcp]]
+        for record in heapq.merge(*records, key=_started):
+            line = record if isinstance(record, McpTapeLine) else _line_of(record, earlier)
+            lines.append(self.redactor.json(_encode(line)))
+            if isinstance(record, RecordedExchange) and record.request is not None:
                 earlier[record.number] = record.request
         where = Path(path)
         try:
@@ -201,9 +232,13 @@ class Tape(TapeFile[RecordedExchange]):
             raise self._unwritten(error.strerror or str(error)) from None
 
     def _lines_of(self, record: RecordedExchange) -> Iterator[bytes]:
-        if not self._begun and not self._records:
-            yield self.redactor.json(_encode(self.head))
+        yield from self._first_line()
         yield self.redactor.json(_encode(_line_of(self._clean(record), self._requests)))
+
+    def _first_line(self) -> Iterator[bytes]:
+        """The head, if nothing has been written yet."""
+        if not (self._begun or self._records or self._mcp):
+            yield self.redactor.json(_encode(self.head))
 
     def _taken(self, record: RecordedExchange, line: bytes) -> RecordedExchange:
         self._begun = True
@@ -218,6 +253,9 @@ class Tape(TapeFile[RecordedExchange]):
             self._check_version(found)
             self.head = found
             return None
+        if isinstance(found, McpTapeLine):
+            self._mcp.append(msgspec.structs.replace(found, number=len(self._mcp) + 1))
+            return None
         self._count += 1
         whole = self._whole(found)
         if not whole.number:  # written by hand
@@ -226,9 +264,9 @@ class Tape(TapeFile[RecordedExchange]):
             self._requests[whole.number] = whole.request
         return whole
 
-    def _line(self, line: bytes) -> TapeHead | _ExchangeLine:
+    def _line(self, line: bytes) -> TapeHead | _ExchangeLine | McpTapeLine:
         try:
-            found: TapeHead | _ExchangeLine = _decode_line(line)
+            found: TapeHead | _ExchangeLine | McpTapeLine = _decode_line(line)
         except msgspec.ValidationError:
             if _is_of_version_1(line):
                 self._check_version(TapeHead(v=1))
@@ -288,12 +326,20 @@ class Tape(TapeFile[RecordedExchange]):
 
 
 def _is_of_version_1(line: bytes) -> bool:
-    """Whether a line is an exchange as older tapes have it: without `line`."""
+    """Whether a line is one of an older tape, of models or of a server: without `line`."""
     try:
         found = msgspec.json.decode(line)
     except msgspec.DecodeError:
         return False
-    return isinstance(found, dict) and "line" not in found and {"timestamp", "request"} <= found.keys()
+    return (
+        isinstance(found, dict)
+        and "line" not in found
+        and (found.keys() >= {"timestamp", "request"} or found.keys() >= {"number", "method"})
+    )
+
+
+def _started(record: RecordedExchange | McpTapeLine) -> float:
+    return record.started_ms
 
 
 def _line_of(record: RecordedExchange, earlier: dict[int, ModelRequest]) -> _ExchangeLine:

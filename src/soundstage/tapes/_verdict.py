@@ -9,10 +9,8 @@ import msgspec
 from soundstage.differences import Cause, Difference, unified
 from soundstage.errors import ReplayMismatchError
 
-_NEXT: Final = (
-    "soundstage tape accept {tape}",
-    "soundstage record --tape {tape} --mode all -- COMMAND",
-)
+_ACCEPT: Final = "soundstage tape accept {tape}"
+_AGAIN: Final = "soundstage record --tape {tape} --mode all -- COMMAND"
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -23,8 +21,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         about: what of, in a few words.
         request: which request of the run it was, from 1; 0 if it is one that did not come.
         agent: who asked; empty for the main agent.
-        nearest: number of the recorded exchange that comes nearest; 0 if there is none.
-        of: how many exchanges are on the tape.
+        server: the MCP server that was asked; empty for a model.
+        nearest: number of the recorded exchange, or line of an MCP server, that comes nearest; 0 if there is none.
+        of: how many there are on the tape.
         differences: all that differs from that one.
         tape: the name of the tape.
         again: the command that records it anew; that of the command line unless given.
@@ -34,6 +33,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: str = ""
     request: int = 0
     agent: str = ""
+    server: str = ""
     nearest: int = 0
     of: int = 0
     differences: tuple[Difference, ...] = ()
@@ -49,17 +49,19 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def position(self) -> str:
         """Where in the run it was, and where on the tape."""
         who = f"of the agent {self.agent}" if self.agent else "of the run"
+        who = f"to the MCP server {self.server}" if self.server else who
         asked = f"request {self.request} {who}" if self.request else "the end of the run"
+        kind = "MCP line" if self.server else "exchange"
         near = (
-            f"; nearest: exchange {self.nearest} of {self.of}" if self.nearest else f"; {self.of} on the tape"
+            f"; nearest: {kind} {self.nearest} of {self.of}" if self.nearest else f"; {self.of} on the tape"
         )
         return f"{asked}{near} ({self.tape})"
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Two commands: accept what was seen, or record again."""
-        accept, again = (command.format(tape=self.tape) for command in _NEXT)
-        return accept, self.again or again
+        """Two commands: accept what was seen, which is empty for an MCP server's call, or record again."""
+        accept = "" if self.server else _ACCEPT.format(tape=self.tape)
+        return accept, self.again or _AGAIN.format(tape=self.tape)
 
     def text(self, *, colour: bool = False) -> str:
         """The line, the differences, the position and the commands."""
@@ -67,7 +69,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.differences:
             parts.append(_indented(unified(self.differences, colour=colour)))
         accept, again = self.commands
-        parts += [f"  at: {self.position}", f"  accept: {accept}", f"  record again: {again}"]
+        parts += [f"  at: {self.position}", *([f"  accept: {accept}"] if accept else ())]
+        parts += [f"  record again: {again}"]
         return "\n".join(parts)
 
 
@@ -87,6 +90,8 @@ class DivergenceError(ReplayMismatchError):
         super().__init__(
             verdict.line,
             seen="\n".join([*unified(verdict.differences).splitlines(), verdict.position]),
-            hint=f"if that is right: {accept}\nelse record again: {again}",
+            hint=f"if that is right: {accept}\nelse record again: {again}"
+            if accept
+            else f"record again: {again}",
         )
         self.verdict = verdict

@@ -1,55 +1,27 @@
-"""Tapes: what was recorded, one JSON line for each record, for people to read and edit, and for replay.
-
-A file is written a whole line at a time. Nothing gets into a tape without passing the redactor.
-"""
+"""Files of tapes: read line by line, and written a whole line at a time. What a line says is `Tape`'s affair."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Final, Self
 
 import msgspec
 
 from soundstage.errors import EnvironmentProblem, TapeError
 from soundstage.journal import Redactor
 from soundstage.match import preview
-from soundstage.scripts._file import shown
+from soundstage.scripts import shown
+from soundstage.tapes._exchange import HOW_TO_RECORD, RecordedExchange
 
-VERSION: Final = 1
-
-
-class TapeRecord(Protocol):
-    """One record: which one of the recording it was."""
-
-    @property
-    def number(self) -> int:
-        """Its place in the recording, from 1."""
+_EXAMPLE: Final = '{"line": "exchange", "number": 1, "request": {..}, "response": {..}, ..}'
 
 
-R = TypeVar("R", bound=TapeRecord)
-
-
-class TapeForm(NamedTuple):
-    """The records of one kind of tape, and words for messages.
-
-    Args:
-        record: their class.
-        called: one of them, in words.
-        example: a line.
-        how_to_record: what to do for a new tape.
-    """
-
-    record: type[Any]
-    called: str
-    example: str
-    how_to_record: str
-
-
-class TapeFile(Generic[R]):
-    """Records, in memory or in a file.
+class TapeFile(ABC):
+    """Recorded exchanges, in memory or in a file.
 
     Args:
         records: what is on it.
@@ -57,10 +29,12 @@ class TapeFile(Generic[R]):
         redactor: knows what is kept out of it; unless given, one that knows the secrets of the environment.
     """
 
-    form: ClassVar[TapeForm]
-
     def __init__(
-        self, records: Iterable[R] = (), *, name: str = "tape", redactor: Redactor | None = None
+        self,
+        records: Iterable[RecordedExchange] = (),
+        *,
+        name: str = "tape",
+        redactor: Redactor | None = None,
     ) -> None:
         self.name = name
         self.redactor = redactor if redactor is not None else Redactor.from_environment()
@@ -86,7 +60,7 @@ class TapeFile(Generic[R]):
             raise TapeError(
                 f"the tape {name} cannot be read",
                 seen=error.strerror or str(error),
-                hint=cls.form.how_to_record,
+                hint=HOW_TO_RECORD,
             ) from None
         tape = cls(name=name, redactor=redactor)
         found = [tape._read(line, number) for number, line in enumerate(lines, start=1) if line.strip()]
@@ -117,7 +91,7 @@ class TapeFile(Generic[R]):
     def __len__(self) -> int:
         return len(self._records)
 
-    def append(self, record: R) -> R:
+    def append(self, record: RecordedExchange) -> RecordedExchange:
         """Add a record, without its secrets. When this returns, a tape in a file has it on file.
 
         Raises:
@@ -130,31 +104,21 @@ class TapeFile(Generic[R]):
         insort(self._records, kept, key=_number)
         return kept
 
-    def _lines_of(self, record: R) -> Iterator[bytes]:
+    @abstractmethod
+    def _lines_of(self, record: RecordedExchange) -> Iterator[bytes]:
         """The lines to write for a record, without secrets; the last one is its own."""
-        yield self.redactor.json(msgspec.json.encode(record))
 
-    def _taken(self, record: R, line: bytes) -> R:
+    @abstractmethod
+    def _taken(self, record: RecordedExchange, line: bytes) -> RecordedExchange:
         """The record that is kept for a line that has been written."""
-        kept: R = msgspec.json.decode(line, type=self.form.record)
-        return kept
 
-    def _decoded(self, line: bytes) -> R | None:
-        """The record in a line of a file; nothing for a line that is no record.
+    @abstractmethod
+    def _decoded(self, line: bytes) -> RecordedExchange | None:
+        """The record in a line of a file; nothing for a line that is no exchange with a model.
 
         Raises:
-            TapeError: if a newer version has written it.
+            TapeError: if another version has written it.
         """
-        record: R = msgspec.json.decode(line, type=self.form.record)
-        version = getattr(record, "v", VERSION)
-        if version > VERSION:
-            raise TapeError(
-                "it was recorded by a newer version",
-                expected=f"version {VERSION}",
-                seen=f"version {version}",
-                hint=f"update Soundstage, or {self.form.how_to_record}",
-            )
-        return record
 
     def _write(self, path: Path, line: bytes) -> None:
         """One write of one whole line."""
@@ -180,7 +144,7 @@ class TapeFile(Generic[R]):
             hint="choose a folder that you may write to and that has space",
         )
 
-    def _read(self, line: bytes, number: int) -> R | None:
+    def _read(self, line: bytes, number: int) -> RecordedExchange | None:
         try:
             return self._decoded(line)
         except TapeError as error:
@@ -192,12 +156,12 @@ class TapeFile(Generic[R]):
             ) from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise TapeError(
-                f"line {number} of {self.name} is not {self.form.called}",
-                expected=self.form.example,
+                f"line {number} of {self.name} is not a line of a tape",
+                expected=_EXAMPLE,
                 seen=f"{preview(line.decode('utf-8', 'replace'))} ({error})",
-                hint=f"correct or remove the line, or {self.form.how_to_record}",
+                hint=f"correct or remove the line, or {HOW_TO_RECORD}",
             ) from None
 
 
-def _number(record: TapeRecord) -> int:
+def _number(record: RecordedExchange) -> int:
     return record.number

@@ -8,20 +8,26 @@ import sys
 
 import pytest
 
-from soundstage.errors import EnvironmentProblem, ReplayMismatchError, TapeError
+from soundstage.errors import TapeError
 from soundstage.journal import Journal, Redactor
 from soundstage.mcp import (
     McpHttpClient,
     McpMismatched,
     McpProcess,
     McpServer,
-    McpTape,
-    McpTapeLine,
     McpToolReturned,
+)
+from soundstage.tapes import (
+    DivergenceError,
+    McpTapeLine,
     RecordingMcpServer,
     ReplayMcpServer,
+    Tape,
 )
 from soundstage.testing import InboxProbe, verify_world
+from support.mcp_clients import connected as connect
+from support.mcp_clients import rejected as refused
+from support.mcp_clients import running as run_server
 
 SDK_SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -67,7 +73,7 @@ def real_server(kind, journal):
     return None, server
 
 
-async def talk(connect, server, *, transport="http", calls=(1, 2)):
+async def talk(server, *, transport="http", calls=(1, 2)):
     """Everything that a client sees of a server that counts."""
     async with connect(server, transport) as (client, _):
         seen = [client.instructions, [tool.name for tool in (await client.list_tools()).tools]]
@@ -82,7 +88,7 @@ SEEN = ["count", ["bump"], ["1"], ["3"], "3", True]
 
 
 @pytest.fixture(params=["process", "url"])
-def recorded(request, tmp_path, connect, run_server):
+def recorded(request, tmp_path):
     """The path of a tape, with what was seen when it was recorded."""
     path = tmp_path / "tapes" / "counter.jsonl"
     journal = Journal()
@@ -93,7 +99,7 @@ def recorded(request, tmp_path, connect, run_server):
             await server.start()
         upstream = process or McpHttpClient(server.url)
         async with run_server(RecordingMcpServer(journal, upstream, path, name="counter")) as recording:
-            seen = await talk(connect, recording, transport="stdio")
+            seen = await talk(recording, transport="stdio")
         if server is not None:
             await server.stop()
         return seen
@@ -104,7 +110,9 @@ def recorded(request, tmp_path, connect, run_server):
 def test_a_client_sees_the_real_server_and_the_tape_can_be_read(recorded):
     path, seen, journal = recorded
     assert seen == SEEN
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    head, *lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert head["line"] == "tape"
+    assert {(line["line"], line["server"]) for line in lines} == {("mcp", "counter")}
     assert [line["method"] for line in lines] == [
         "initialize",
         "tools/list",
@@ -121,13 +129,13 @@ def test_a_client_sees_the_real_server_and_the_tape_can_be_read(recorded):
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_a_replay_cannot_be_told_from_the_recording(recorded, connect, run_server, strict):
+def test_a_replay_cannot_be_told_from_the_recording(recorded, strict):
     path, seen, _ = recorded
 
     async def main():
         async with run_server(ReplayMcpServer(Journal(), path, strict=strict, name="counter")) as replay:
-            assert await talk(connect, replay) == seen
-            assert (replay.unplayed, replay.mismatches) == ((), [])
+            assert await talk(replay) == seen
+            assert (replay.unplayed, replay.verdicts) == ((), ())
 
     asyncio.run(main())
 
@@ -136,6 +144,7 @@ def exchange(number, by, text):
     params = {"name": "bump", "arguments": {"by": by}}
     return McpTapeLine(
         number=number,
+        server="mcp",
         method="tools/call",
         params=params,
         result={"content": [{"type": "text", "text": text}]},
@@ -145,35 +154,37 @@ def exchange(number, by, text):
 TAPE = [exchange(1, 1, "one"), exchange(2, 2, "two")]
 
 
-def test_strict_calls_may_come_in_any_order_but_only_as_often_as_recorded(connect, run_server, refused):
+def test_strict_calls_may_come_in_any_order_but_only_as_often_as_recorded():
     async def main():
-        replay = ReplayMcpServer(Journal(), McpTape(TAPE), strict=True)
-        with pytest.raises(ReplayMismatchError, match="has been played already"):
+        replay = ReplayMcpServer(Journal(), Tape(mcp_lines=TAPE), strict=True)
+        with pytest.raises(DivergenceError, match="divergence: already played: mcp, bump"):
             async with run_server(replay), connect(replay) as (client, _):
                 answers = [texts(await client.call_tool("bump", {"by": by})) for by in (2, 1)]
                 assert answers == [["two"], ["one"]]
                 error = await refused(client.call_tool("bump", {"by": 1}))
-                assert error.message == "not on the tape: tools/call"
+                assert error.message.startswith("not on the tape: divergence: already played: mcp, bump")
         return replay
 
     replay = asyncio.run(main())
-    assert [mismatch.reason for mismatch in replay.mismatches] == ["it has been played already"]
-    assert replay.journal.events(McpMismatched) == replay.mismatches
+    assert [verdict.cause for verdict in replay.verdicts] == ["already played"]
+    assert [event.reason for event in replay.journal.events(McpMismatched)] == [replay.verdicts[0].line]
 
 
-def test_a_strict_miss_says_what_was_recorded_instead(connect, run_server, refused):
+def test_a_strict_miss_says_what_was_recorded_instead():
     async def main():
-        replay = ReplayMcpServer(Journal(), McpTape(TAPE), strict=True)
+        replay = ReplayMcpServer(Journal(), Tape(mcp_lines=TAPE), strict=True)
         async with run_server(replay), connect(replay) as (client, _):
             await refused(client.call_tool("bump", {"by": 7}))
 
-    with pytest.raises(ReplayMismatchError, match=r"'by': 7(.|\n)*line 1 has \{'by': 1\}"):
+    with pytest.raises(
+        DivergenceError, match=r"tool call differs: mcp, bump, arguments.by: recorded 1, seen 7"
+    ):
         asyncio.run(main())
 
 
-def test_a_relaxed_miss_gets_the_next_answer_of_the_tool_and_is_on_record(connect, run_server, refused):
+def test_a_relaxed_miss_gets_the_next_answer_of_the_tool_and_is_on_record():
     async def main():
-        replay = ReplayMcpServer(Journal(), McpTape(TAPE))
+        replay = ReplayMcpServer(Journal(), Tape(mcp_lines=TAPE))
         async with run_server(replay), connect(replay) as (client, _):
             answers = [texts(await client.call_tool("bump", {"by": by})) for by in (7, 2, 8, 2)]
             assert answers == [["one"], ["two"], ["two"], ["two"]]
@@ -183,15 +194,23 @@ def test_a_relaxed_miss_gets_the_next_answer_of_the_tool_and_is_on_record(connec
         return replay
 
     replay = asyncio.run(main())
-    assert [(miss.method, miss.played) for miss in replay.mismatches] == [
+    assert [(event.method, event.played) for event in replay.journal.events(McpMismatched)] == [
         ("tools/call", 1),
+        ("tools/call", 2),
         ("tools/call", 2),
         ("tools/call", 0),
         ("resources/read", 0),
     ]
+    assert [verdict.cause for verdict in replay.verdicts] == [
+        "tool call differs",
+        "extra call",
+        "already played",
+        "extra call",
+        "extra call",
+    ]
 
 
-def test_what_the_real_server_tells_is_passed_on_recorded_and_told_again(tmp_path, connect, run_server):
+def test_what_the_real_server_tells_is_passed_on_recorded_and_told_again(tmp_path):
     path = tmp_path / "tape.jsonl"
 
     async def record():
@@ -213,7 +232,7 @@ def test_what_the_real_server_tells_is_passed_on_recorded_and_told_again(tmp_pat
                 assert (await client.list_tools()).tools[0].description == "new"
 
     asyncio.run(record())
-    assert [json.loads(line).get("kind") for line in path.read_text().splitlines()] == [
+    assert [json.loads(line).get("kind") for line in path.read_text().splitlines()[1:]] == [
         None,
         None,
         None,
@@ -224,7 +243,7 @@ def test_what_the_real_server_tells_is_passed_on_recorded_and_told_again(tmp_pat
 
 
 def test_errors_are_recorded_and_replayed_and_what_a_dead_server_does_is_not(
-    tmp_path, connect, run_server, refused
+    tmp_path,
 ):
     path = tmp_path / "tape.jsonl"
 
@@ -244,11 +263,11 @@ def test_errors_are_recorded_and_replayed_and_what_a_dead_server_does_is_not(
             assert (error.code, error.message) == (-32050, "quota")
 
     asyncio.run(record())
-    assert [line.method for line in McpTape.load(path).lines] == ["initialize", "tools/call"]
+    assert [line.method for line in Tape.load(path).mcp_lines] == ["initialize", "tools/call"]
     asyncio.run(replay())
 
 
-def test_no_secret_reaches_a_tape(tmp_path, connect, run_server):
+def test_no_secret_reaches_a_tape(tmp_path):
     path = tmp_path / "tape.jsonl"
     journal = Journal(redactor=Redactor(["hunter2-hunter2"]))
 
@@ -264,10 +283,10 @@ def test_no_secret_reaches_a_tape(tmp_path, connect, run_server):
 
     asyncio.run(main())
     assert "hunter2" not in path.read_text()
-    assert McpTape.load(path).lines[1].params["arguments"] == {"key": "[redacted]"}
+    assert Tape.load(path).mcp_lines[1].params["arguments"] == {"key": "[redacted]"}
 
 
-def test_one_tool_of_a_real_server_can_be_replaced(connect, run_server):
+def test_one_tool_of_a_real_server_can_be_replaced():
     async def main():
         real = McpServer(Journal(), name="real")
         real.tool("search", returns="real")
@@ -285,28 +304,17 @@ def test_one_tool_of_a_real_server_can_be_replaced(connect, run_server):
                     assert await told.get() == "notifications/tools/list_changed"
                     assert texts(await client.call_tool("delete")) == ["really deleted"]
                 assert real.calls("delete")[0].arguments == {}
-                assert len(proxy.tape.lines) > 0
+                assert len(proxy.tape.mcp_lines) > 0
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("line", [b"nonsense", b"{}", b'{"number":1,"method":"m","v":9}', b"\xff"])
-def test_a_tape_that_is_none_is_refused_with_its_line(tmp_path, line):
-    path = tmp_path / "tape.jsonl"
-    path.write_bytes(b'{"number":1,"method":"ping"}\n\n' + line + b"\n")
-    with pytest.raises(TapeError, match="line 3"):
-        ReplayMcpServer(Journal(), path)
+def test_a_tape_without_the_server_is_refused_with_those_that_it_has():
+    with pytest.raises(TapeError, match=r"nothing of an MCP server 'notes'(.|\n)*expected: 'mcp'"):
+        ReplayMcpServer(Journal(), Tape(mcp_lines=TAPE), name="notes")
 
 
-def test_a_tape_that_is_missing_or_cannot_be_written_is_refused(tmp_path):
-    with pytest.raises(TapeError, match="RecordingMcpServer"):
-        ReplayMcpServer(Journal(), tmp_path / "missing.jsonl")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(EnvironmentProblem, match="cannot be written"):
-        McpTape.create(tmp_path / "file" / "tape.jsonl")
-
-
-def test_a_replay_keeps_what_worlds_guarantee(connect):
+def test_a_replay_keeps_what_worlds_guarantee():
     async def use(server):
         async with connect(server) as (client, _):
             await client.call_tool("bump", {"by": 1})
@@ -320,4 +328,4 @@ def test_a_replay_keeps_what_worlds_guarantee(connect):
         await server.expect(("bump", "reset")[source], arguments={"by": text}, within=within)
 
     probe = InboxProbe(calls, expects, ordered=False)
-    asyncio.run(verify_world(lambda journal: ReplayMcpServer(journal, McpTape(TAPE)), use, probe))
+    asyncio.run(verify_world(lambda journal: ReplayMcpServer(journal, Tape(mcp_lines=TAPE)), use, probe))
