@@ -8,7 +8,8 @@ import re
 import msgspec
 import pytest
 
-from soundstage.differences import Difference, Normaliser, differences, digest_of
+from soundstage.differences import Difference, Normaliser, differences, differing_values, digest_of
+from soundstage.match import MISSING
 from soundstage.messages import (
     Caller,
     Message,
@@ -266,6 +267,21 @@ def test_calls_and_results_that_were_swapped_together_are_nothing_but_swapped(re
         for one in differences(request_of(*TALK), request_of(*TALK[:2], swapped, TALK[4], TALK[3], TALK[5]))
     }
     assert causes == {"order swapped"}
+
+
+def test_every_difference_has_both_values_whole(request_of):
+    long = "all the same, " * 20
+    old = request_of(user(f"{long}at 10:04"), settings={"seed": 7}, tools=("look",))
+    new = request_of(user(f"{long}at 10:05"), user("and more"), settings={"seed": 8}, model="n")
+    found = differing_values(old, new)
+    assert tuple(one.difference for one in found) == differences(old, new)
+    assert {one.difference.where: (one.recorded, one.seen) for one in found} == {
+        "messages[0] user, part 1": (f"{long}at 10:04", f"{long}at 10:05"),
+        "messages[1] user": (MISSING, "and more"),
+        "tools.look": (found[0].recorded, MISSING),
+        "model": ("m", "n"),
+        "settings.seed": (7, 8),
+    }
 
 
 def test_the_normaliser_takes_out_what_changes_from_run_to_run(request_of):

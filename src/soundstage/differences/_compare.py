@@ -16,9 +16,9 @@ import msgspec
 
 from soundstage.differences._align import Likeness, Pair, apart, word_likeness
 from soundstage.differences._form import MessageForm, PartForm, RequestForm, form_of, print_of
-from soundstage.differences._types import Cause, Difference, Normaliser
+from soundstage.differences._types import Cause, Difference, DifferingValue, Normaliser
 from soundstage.differences._words import Sides, cut_lines, json_of, text_sides, value_sides
-from soundstage.match import preview
+from soundstage.match import MISSING, preview
 from soundstage.messages import ModelRequest, ModelResponse
 
 _FIRST: Final[tuple[Cause, ...]] = (
@@ -63,6 +63,30 @@ def differences(
         >>> differences(old, old)
         ()
     """
+    return tuple(one.difference for one in differing_values(recorded, seen, normalise=normalise, known=known))
+
+
+def differing_values(
+    recorded: ModelRequest,
+    seen: ModelRequest,
+    *,
+    normalise: Normaliser | None = None,
+    known: tuple[Collection[int], Collection[int]] = ((), ()),
+) -> tuple[DifferingValue, ...]:
+    """The differences, each with both values whole, for those who look into them.
+
+    Args:
+        recorded: the request as it was.
+        seen: the request as it is.
+        normalise: takes out of every text what changes from run to run.
+        known: places of messages, on each side, that are not compared.
+
+    Example:
+        >>> from soundstage.messages import user
+        >>> old, new = (ModelRequest(model="m", messages=(user(text),)) for text in ("at 10:04", "at 10:05"))
+        >>> [(one.recorded, one.seen) for one in differing_values(old, new)]
+        [('at 10:04', 'at 10:05')]
+    """
     before, now = form_of(recorded, normalise), form_of(seen, normalise)
     if before == now:
         return ()
@@ -70,7 +94,7 @@ def differences(
     made = (_calls_of(before.messages), _calls_of(now.messages))
     found = [*_messages(old, new, made), *_tools(before, now), *_settings(before, now)]
     rank = {cause: place for place, cause in enumerate(_FIRST)}
-    return tuple(sorted(found, key=lambda one: rank.get(one.cause, len(_FIRST))))
+    return tuple(sorted(found, key=lambda one: rank.get(one.difference.cause, len(_FIRST))))
 
 
 def reply_differences(
@@ -104,11 +128,13 @@ def _unknown(form: RequestForm, known: Collection[int]) -> tuple[MessageForm, ..
     return tuple(message for message in form.messages if message.place not in known)
 
 
-def _settings(before: RequestForm, now: RequestForm) -> Iterator[Difference]:
+def _settings(before: RequestForm, now: RequestForm) -> Iterator[DifferingValue]:
     for name, value in before.facts.items():
         if value != now.facts[name]:
-            words = [_fact(name, side.facts[name]) for side in (before, now)]
-            yield Difference(cause="other model or settings", where=name, recorded=words[0], seen=words[1])
+            facts = [side.facts[name] for side in (before, now)]
+            words = [_fact(name, fact) for fact in facts]
+            told = Difference(cause="other model or settings", where=name, recorded=words[0], seen=words[1])
+            yield DifferingValue(told, *facts)
     for sides in value_sides(before.settings, now.settings):
         yield _difference("other model or settings", "settings", sides)
 
@@ -117,7 +143,7 @@ def _fact(name: str, value: Any) -> str:
     return _ABSENT[name] if value == "" else repr(value) if isinstance(value, str) else json_of(value)
 
 
-def _tools(before: RequestForm, now: RequestForm) -> Iterator[Difference]:
+def _tools(before: RequestForm, now: RequestForm) -> Iterator[DifferingValue]:
     for name in [*before.tools, *(name for name in now.tools if name not in before.tools)]:
         where = f"tools.{name}"
         if name in before.tools and name in now.tools:
@@ -125,22 +151,24 @@ def _tools(before: RequestForm, now: RequestForm) -> Iterator[Difference]:
                 yield _difference("tool schema changed", where, sides)
         else:
             words = ["on offer" if name in side.tools else "not on offer" for side in (before, now)]
-            yield Difference(cause="tool list changed", where=where, recorded=words[0], seen=words[1])
+            told = Difference(cause="tool list changed", where=where, recorded=words[0], seen=words[1])
+            yield DifferingValue(told, *(side.tools.get(name, MISSING) for side in (before, now)))
 
 
-def _difference(cause: Cause, where: str, sides: Sides) -> Difference:
-    return Difference(
+def _difference(cause: Cause, where: str, sides: Sides) -> DifferingValue:
+    told = Difference(
         cause=cause,
         where=f"{where}{sides.where}",
         recorded=sides.recorded,
         seen=sides.seen,
         lines=sides.lines,
     )
+    return DifferingValue(told, *sides.values)
 
 
 def _messages(
     before: tuple[MessageForm, ...], now: tuple[MessageForm, ...], made: _Made
-) -> Iterator[Difference]:
+) -> Iterator[DifferingValue]:
     for pair in apart([one.print for one in before], [one.print for one in now], likeness_of(before, now)):
         old = before[pair.recorded] if pair.recorded is not None else None
         new = now[pair.seen] if pair.seen is not None else None
@@ -166,18 +194,24 @@ def _calls_of(messages: tuple[MessageForm, ...]) -> set[str]:
     return {print_of(part) for one in messages for part in one.parts if part.kind == "tool call"}
 
 
-def _whole(old: MessageForm | None, new: MessageForm | None) -> Difference:
+def _whole(old: MessageForm | None, new: MessageForm | None) -> DifferingValue:
     """A message that is new, gone, or at another place."""
     known = new or old
     assert known is not None
     where = f"messages[{known.place}] {known.role}"
     if old is not None and new is not None:
         at = f"{_told(old)} at messages[{old.place}]"
-        return Difference(cause="order swapped", where=where, recorded=at, seen=f"at messages[{new.place}]")
+        told = Difference(cause="order swapped", where=where, recorded=at, seen=f"at messages[{new.place}]")
+        return DifferingValue(told, old.words, new.words)
     words = [_told(side) if side is not None else "no such message" for side in (old, new)]
-    return Difference(
+    told = Difference(
         cause=_cause_of(known), where=where, recorded=words[0], seen=words[1], lines=_one_sided(old, new)
     )
+    return DifferingValue(told, *_words_of(old, new))
+
+
+def _words_of(*sides: MessageForm | PartForm | None) -> Iterator[Any]:
+    return (side.words if side is not None else MISSING for side in sides)
 
 
 def _one_sided(old: MessageForm | PartForm | None, new: MessageForm | PartForm | None) -> tuple[str, ...]:
@@ -196,7 +230,7 @@ def _cause_of(message: MessageForm) -> Cause:
     return _BY_KIND.get(kinds.pop(), _BY_ROLE[message.role]) if len(kinds) == 1 else _BY_ROLE[message.role]
 
 
-def _message(old: MessageForm, new: MessageForm, made: _Made) -> Iterator[Difference]:
+def _message(old: MessageForm, new: MessageForm, made: _Made) -> Iterator[DifferingValue]:
     def likeness(i: int, k: int) -> float:
         return _part_likeness(old.parts[i], new.parts[k])
 
@@ -215,7 +249,9 @@ def _part_likeness(one: PartForm, other: PartForm) -> float:
     return _ALIKE + near + (1 - _ALIKE - 0.5) * words
 
 
-def _part(where: str, pair: Pair, old: MessageForm, new: MessageForm, made: _Made) -> Iterator[Difference]:
+def _part(
+    where: str, pair: Pair, old: MessageForm, new: MessageForm, made: _Made
+) -> Iterator[DifferingValue]:
     before = old.parts[pair.recorded] if pair.recorded is not None else None
     now = new.parts[pair.seen] if pair.seen is not None else None
     known = now or before
@@ -223,13 +259,15 @@ def _part(where: str, pair: Pair, old: MessageForm, new: MessageForm, made: _Mad
     cause = _BY_KIND.get(known.kind, _BY_ROLE[new.role])
     if before is None or now is None:
         words = [_named(side) if side is not None else "no such part" for side in (before, now)]
-        yield Difference(
+        told = Difference(
             cause=cause, where=where, recorded=words[0], seen=words[1], lines=_one_sided(before, now)
         )
+        yield DifferingValue(told, *_words_of(before, now))
     elif pair.moved:
         words = [f"part {place + 1}" for place in (pair.recorded, pair.seen) if place is not None]
         recorded = f"{_named(before)} as {words[0]}"
-        yield Difference(cause="order swapped", where=where, recorded=recorded, seen=f"as {words[1]}")
+        told = Difference(cause="order swapped", where=where, recorded=recorded, seen=f"as {words[1]}")
+        yield DifferingValue(told, before.words, now.words)
     else:
         for sides in _part_sides(before, now, made):
             yield _difference(cause, where, sides)
@@ -242,14 +280,15 @@ def _named(part: PartForm) -> str:
 def _part_sides(before: PartForm, now: PartForm, made: _Made) -> Iterator[Sides]:
     """The places within a part that differ."""
     if before.name != now.name:
-        yield Sides(", name", repr(before.name), repr(now.name))
+        yield Sides(", name", repr(before.name), repr(now.name), values=(before.name, now.name))
     if before.text != now.text:
         yield text_sides(before.text, now.text)
     for sides in value_sides(before.value, now.value):
         key = ", arguments" if now.kind == "tool call" else ", content"
         yield sides._replace(where=f"{key}{sides.where}")
     if before.is_error != now.is_error:
-        yield Sides(", is_error", json_of(before.is_error), json_of(now.is_error))
+        words = json_of(before.is_error), json_of(now.is_error)
+        yield Sides(", is_error", *words, values=(before.is_error, now.is_error))
     yield from _answered(before, now, made)
 
 

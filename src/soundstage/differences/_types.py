@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -54,3 +54,17 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __str__(self) -> str:
         return f"{self.cause}: {self.where}: recorded {self.recorded}, seen {self.seen}"
+
+
+class DifferingValue(NamedTuple):
+    """One place where two requests differ, with both values whole.
+
+    Args:
+        difference: the place, the cause, and both sides in words.
+        recorded: a text, or another JSON value; `match.MISSING` if only the other request has one.
+        seen: likewise.
+    """
+
+    difference: Difference
+    recorded: Any
+    seen: Any

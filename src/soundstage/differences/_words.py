@@ -17,26 +17,28 @@ _TOO_MANY: Final = 3000  # lines; of longer texts only the first change is shown
 
 
 class Sides(NamedTuple):
-    """A place below the one that was asked for, both sides in words, and the changed lines."""
+    """A place below the one that was asked for, both sides in words, the changed lines, and both values as they are."""
 
     where: str
     recorded: str
     seen: str
     lines: tuple[str, ...] = ()
+    values: tuple[Any, Any] = (MISSING, MISSING)
 
 
 def text_sides(recorded: str, seen: str) -> Sides:
     """Two texts that differ: the first line that does, and all changed lines."""
     before, now = recorded.split("\n"), seen.split("\n")
     if len(before) == len(now) == 1:
-        return Sides("", *_around(recorded, seen))
+        return Sides("", *_around(recorded, seen), values=(recorded, seen))
     first, before_end, now_end = _changed(before, now)
     place = f", line {first + 1}"
     if first >= min(len(before), len(now)):
         words = (_line_at(before, first), _line_at(now, first))
     else:
         words = _around(before[first], now[first])
-    return Sides(place, *words, _lines(before, now, first, before_end, now_end))
+    lines = _lines(before, now, first, before_end, now_end)
+    return Sides(place, *words, lines, (recorded, seen))
 
 
 def value_sides(
@@ -57,7 +59,7 @@ def value_sides(
         if recorded != seen:
             yield text_sides(recorded, seen)
     elif json_of(recorded) != json_of(seen):
-        yield Sides("", _value(recorded, missing), _value(seen, missing))
+        yield Sides("", _value(recorded, missing), _value(seen, missing), values=(recorded, seen))
 
 
 def json_of(value: Any) -> str:

@@ -18,10 +18,8 @@ from soundstage.tapes._playback import swapped
 from soundstage.tapes._seen import SeenRequest, read_seen, seen_path
 from soundstage.tapes._surroundings import Surroundings
 from soundstage.tapes._tape import Tape
+from soundstage.tapes._verdict import NO_PLACE
 
-_NO_PLACE: Final = frozenset(
-    {"extra call", "missing call", "already played", "order swapped", "other agent's call"}
-)
 _WITH: Final = ("model", "tools", "settings")
 
 
@@ -38,7 +36,7 @@ def accept(
     found = read_seen(tape)
     recorded = Tape.load(tape)
     asked = [one.verdict for one in found.requests]
-    refused = [*found.servers, *(one for one in asked if one.cause in _NO_PLACE or not one.nearest)]
+    refused = [*found.servers, *(one for one in asked if one.cause in NO_PLACE or not one.nearest)]
     if refused:
         raise TapeError(
             f"this cannot be accepted for {tape}",

@@ -10,6 +10,7 @@ import typer
 
 from soundstage.cli import level, warn
 from soundstage.tapes._run import MODES, Mode, RunOptions, RunOutcome, as_json, run_with_tape, upstreams_of
+from soundstage.tapes._twice import keep_masks, run_again, told
 
 FAILED = 1
 TapeFileOption = Annotated[
@@ -41,12 +42,23 @@ def record(
             help="openai=URL, anthropic=URL, gemini=URL: the base URL, as that SDK takes it; repeatable."
         ),
     ] = None,
+    twice: Annotated[  # noqa: FBT002
+        bool,
+        typer.Option(
+            "--twice",
+            help="Then run it again, on the tape: what differs by nature (times, ids, ports, temporary paths) gets a "
+            "mask in the first line of the tape, to be reviewed; what else differs is told.",
+        ),
+    ] = False,
     journal: JournalOption = None,
 ) -> None:
     """Run a program, pass its requests on to the real providers, and keep all of it on a tape.
 
     The program finds us by OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL. Your own keys are used, and
     never written. Exit code: the program's; 1 if nothing was recorded, or not everything could be.
+
+    With `--twice` the providers are asked once; the second run is a replay, without network and keys. Where there is a
+    tape already (mode `once`), it is the first run. Exit code 1 if something differs that has no mask.
 
     Example: `soundstage record --tape weather.tape -- python agent.py "weather in Paris"`
     """
@@ -59,14 +71,19 @@ def record(
         upstreams=upstreams_of(upstream or ()),
         journal=journal,
     )
+    if twice and mode in ("once", "none") and tape.exists():
+        raise typer.Exit(_again(options))
     outcome = run_with_tape(options)
     if outcome.played or outcome.verdicts:
         warn(f"played {outcome.played} exchange(s) of {tape}")
     if outcome.recorded:
         warn(f"recorded {outcome.recorded} exchange(s) into {tape}")
-    for told in outcome.redacted:
-        warn(f"redacted: {told}")
-    raise typer.Exit(_ended(outcome, command, nothing=not (outcome.recorded or outcome.played)))
+    for secret in outcome.redacted:
+        warn(f"redacted: {secret}")
+    code = _ended(outcome, command, nothing=not (outcome.recorded or outcome.played))
+    if twice and outcome.recorded and not outcome.problems:
+        code = _again(options) or code
+    raise typer.Exit(code)
 
 
 def replay(
@@ -115,6 +132,22 @@ def replay(
         typer.echo(as_json(outcome), err=True)
         raise typer.Exit(_code(outcome, warned=tapes == "warn"))
     raise typer.Exit(_ended(outcome, command, warned=tapes == "warn"))
+
+
+def _again(options: RunOptions) -> int:
+    """Run it again, put masks onto the tape, and tell them; the exit code."""
+    warn("running it again, on the tape")
+    second = run_again(options)
+    keep_masks(options, second)
+    for line in told(second):
+        warn(line)
+    count = len(second.learned.masks)
+    warn(
+        f"{count} mask(s) written into the first line of {options.tape}: review them"
+        if count
+        else "no mask needed"
+    )
+    return second.outcome.code if second.steady else FAILED
 
 
 def _ended(outcome: RunOutcome, command: list[str], *, nothing: bool = False, warned: bool = False) -> int:

@@ -30,7 +30,7 @@ from soundstage.match import preview
 from soundstage.messages import Message, ModelRequest
 from soundstage.tapes._exchange import HttpCall, RecordedExchange
 from soundstage.tapes._mcp_playback import McpPlayback
-from soundstage.tapes._surroundings import NOWHERE, Normal, Surroundings, normaliser
+from soundstage.tapes._surroundings import NOWHERE, Mask, Normal, Surroundings, normaliser, without_settings
 from soundstage.tapes._tape import Tape
 from soundstage.tapes._verdict import DivergenceError, Verdict
 
@@ -211,7 +211,10 @@ class Playback:
             request = msgspec.structs.replace(
                 request, format=entry.request.format, stream=entry.request.stream
             )
-        return differences(entry.request, request, normalise=self._normal)
+        masks = self.tape.head.masks
+        return differences(
+            without_settings(entry.request, masks), without_settings(request, masks), normalise=self._normal
+        )
 
     def _play(self, entry: _Entry) -> None:
         self._played.add(entry.number)
@@ -323,9 +326,15 @@ class Playback:
         return Played(entry.exchange, verdict)
 
 
-def normaliser_of(tape: Tape, here: Surroundings) -> Normal:
-    """Takes what is volatile or secret out of texts of a tape, and of a run that replays it."""
-    normal = normaliser(tape.head.places, here, masks=tape.head.masks)
+def normaliser_of(tape: Tape, here: Surroundings, more: Iterable[Mask] = ()) -> Normal:
+    """Takes what is volatile or secret out of texts of a tape, and of a run that replays it.
+
+    Args:
+        tape: the tape, with its masks.
+        here: folders and the day of the run.
+        more: masks besides.
+    """
+    normal = normaliser(tape.head.places, here, masks=(*tape.head.masks, *more))
     return lambda text: normal(tape.redactor.text(text))
 
 

@@ -1,39 +1,47 @@
 """Texts that differ between two runs of a program although nothing has changed. Pure, but for `Surroundings.here`.
 
-Known are the folders and the day: a recording notes its own, and a replay compares both sides with `<cwd>` and the like
-in their place. The rest is learnt: `soundstage record --twice` writes masks into the head of the tape, where they are
-reviewed.
+Known are the folders, the user, the machine and the day: a recording notes its own, and a replay compares both sides
+with `<cwd>` and the like in their place. The rest is learnt: `soundstage record --twice` writes masks into the head of
+the tape, where they are reviewed.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import socket
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from soundstage.errors import TapeError
+from soundstage.messages import ModelRequest
 
+_SETTINGS: Final = "settings"
 _LONG: Final = 4  # characters; `/`, `/tmp` is a word of too many texts to be told apart
 
 
 class Mask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A text that differs from run to run.
+    """A text, or a setting, that differs from run to run.
 
     Args:
-        pattern: a regular expression.
+        pattern: a regular expression, applied to every text of a request.
+        place: in the place of a pattern: a setting, such as `settings.seed`.
         stands: what stands for it when two requests are compared, such as `<order>`.
         why: where it was seen, for the one who reviews it.
     """
 
-    pattern: str
+    pattern: str = ""
+    place: str = ""
     stands: str = "<masked>"
     why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.stands}  {self.place or self.pattern}"
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -46,6 +54,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         day: the day, as `2026-01-31`.
         workspace: the project folder of a test.
         tmp_path: a test's folder for temporary files.
+        user: the name of the user.
+        host: the name of the machine.
     """
 
     cwd: str = ""
@@ -54,6 +64,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     day: str = ""
     workspace: str = ""
     tmp_path: str = ""
+    user: str = ""
+    host: str = ""
 
     @classmethod
     def here(cls, now: datetime, cwd: Path | None = None) -> Surroundings:
@@ -63,6 +75,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             home=os.environ.get("HOME", ""),
             tmp=tempfile.gettempdir(),
             day=now.astimezone().date().isoformat(),
+            user=os.environ.get("USER", "") or os.environ.get("LOGNAME", ""),
+            host=socket.gethostname(),
         )
 
     def inside(self, *, workspace: str = "", tmp_path: str = "") -> Surroundings:
@@ -71,7 +85,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     def words(self) -> Iterator[tuple[str, str]]:
         """The texts and what stands for them: each folder as it is called, as it really lies, and as a file's name."""
-        for name in ("day", "tmp", "home", "cwd", "tmp_path", "workspace"):
+        for name in ("user", "host", "day", "tmp", "home", "cwd", "tmp_path", "workspace"):
             text = getattr(self, name)
             forms = {text, os.path.realpath(text)} if text.startswith("/") else {text}
             for form in (*forms, *(re.sub(r"[^A-Za-z0-9]", "-", form) for form in forms if name == "cwd")):
@@ -87,10 +101,10 @@ Normal = Callable[[str], str]
 
 
 def normaliser(*runs: Surroundings, masks: Iterable[Mask] = ()) -> Normal:
-    """A function that replaces the folders and days of some runs, then what masks find.
+    """A function that replaces the folders, names and days of some runs, then what the patterns of masks find.
 
     Raises:
-        TapeError: for a mask that is no expression, or that matches everything.
+        TapeError: for a mask that is no expression, that matches everything, or whose place is no setting.
 
     Example:
         >>> shop = Surroundings(cwd="/work/shop")
@@ -101,7 +115,7 @@ def normaliser(*runs: Surroundings, masks: Iterable[Mask] = ()) -> Normal:
     words = {text: stands for one in runs for text, stands in one.words()}
     known = [_bounded(text) for text in sorted(words, key=len, reverse=True)]
     places = re.compile("|".join(known)) if known else None
-    found_by_masks = [(_compiled(mask), mask.stands) for mask in masks]
+    found_by_masks = [(_compiled(mask), mask.stands) for mask in masks if not _is_setting(mask)]
 
     def normal(text: str) -> str:
         if places is not None:
@@ -121,11 +135,45 @@ def patterns(run: Surroundings, *, masks: Iterable[Mask] = ()) -> dict[str | re.
     """
     words = sorted(run.words(), key=lambda pair: len(pair[0]), reverse=True)
     found: dict[str | re.Pattern[str], str] = {re.compile(_bounded(text)): stands for text, stands in words}
-    return found | {_compiled(mask): mask.stands for mask in masks}
+    return found | {_compiled(mask): mask.stands for mask in masks if not _is_setting(mask)}
+
+
+def without_settings(request: ModelRequest, masks: Iterable[Mask]) -> ModelRequest:
+    """A request with the settings that masks name replaced.
+
+    Example:
+        >>> request = ModelRequest(model="m", messages=(), settings={"seed": 7, "top_p": 1})
+        >>> without_settings(request, [Mask(place="settings.seed", stands="<number>")]).settings
+        {'seed': '<number>', 'top_p': 1}
+    """
+    places = {mask.place: mask.stands for mask in masks if mask.place}
+    if not places:
+        return request
+    return msgspec.structs.replace(request, settings=_replaced(request.settings, _SETTINGS, places))
+
+
+def _replaced(value: Any, place: str, places: Mapping[str, str]) -> Any:
+    if place in places:
+        return places[place]
+    if isinstance(value, dict):
+        return {key: _replaced(part, f"{place}.{key}", places) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_replaced(part, f"{place}[{number}]", places) for number, part in enumerate(value)]
+    return value
 
 
 def _bounded(text: str) -> str:
-    return f"{re.escape(text)}(?![A-Za-z0-9_])"
+    """An expression that finds a word or a path, and not one whose name goes on."""
+    before = "(?<![A-Za-z0-9_])" if text[0].isalpha() else ""
+    return f"{before}{re.escape(text)}(?![A-Za-z0-9_])"
+
+
+def _is_setting(mask: Mask) -> bool:
+    if not mask.place:
+        return False
+    if mask.pattern or not mask.place.startswith(f"{_SETTINGS}."):
+        raise _refused(mask, "a pattern as well" if mask.pattern else f"{mask.place!r} is none")
+    return True
 
 
 def _compiled(mask: Mask) -> re.Pattern[str]:
@@ -141,7 +189,7 @@ def _compiled(mask: Mask) -> re.Pattern[str]:
 def _refused(mask: Mask, seen: str) -> TapeError:
     return TapeError(
         "a mask of the tape cannot be used",
-        expected="a regular expression that finds a text",
-        seen=f"{mask.pattern!r}: {seen}",
+        expected="a regular expression that finds a text, or the place of a setting, as settings.seed",
+        seen=f"{mask.pattern or mask.place!r}: {seen}",
         hint="correct it in the first line of the tape",
     )

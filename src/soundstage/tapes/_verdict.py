@@ -9,6 +9,10 @@ import msgspec
 from soundstage.differences import Cause, Difference, unified
 from soundstage.errors import ReplayMismatchError
 
+NO_PLACE: Final = frozenset(
+    {"extra call", "missing call", "already played", "order swapped", "other agent's call"}
+)
+"""Causes of requests that stand in the place of no recorded one."""
 _ACCEPT: Final = "soundstage tape accept {tape}"
 _AGAIN: Final = "soundstage record --tape {tape} --mode all -- COMMAND"
 

@@ -1,7 +1,6 @@
 """Takes out of texts the parts that differ between two runs by nature: ids, times, folders of runs, ports.
 
-The ids of calls and conversations are those that the traces know; the rest is known by its shape. Durations are known
-only with a fraction (`0.03 s`), so that an edited "wait 5 s" is still seen.
+The ids of calls and conversations are those that the traces know; the rest is known by its shape.
 """
 
 from __future__ import annotations
@@ -11,24 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
-from soundstage.differences import Normaliser
+from soundstage.differences import VOLATILE_SHAPES, Normaliser
 from soundstage.trace._types import TraceFields
 
 _SHORTEST: Final = 8  # a shorter id in a text may be a word; it is left as it is
 _WORD: Final = re.compile(r"[\w-]{6,}")
 _ID: Final = re.compile(r"(?=.*\d)[0-9a-f-]{6,}")  # an agent with such a name has another one in each run
-_SHAPES: Final = (
-    (r"(?:/private)?(?:/var/folders/\w+/\w+/T|/tmp)/pytest-of-[^/\s]+/pytest-\d+", "<folder>"),
-    (r"""(?:/[^\s/'"`]+)*/soundstage-[^\s/'"`]+""", "<folder>"),
-    (r"soundstage-\d+-\d+-\w{8}", "<folder>"),  # in a name that was made of the path
-    (r"""(?:/private)?(?:/var/folders/\w+/\w+/T|/tmp)/[^\s/'"`]+""", "<folder>"),
-    (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
-    (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b", "<time>"),
-    (r"\b\d\d:\d\d:\d\d(?:\.\d+)?\b", "<time>"),
-    (r"\b\d+\.\d+ ?(?:ms|s|seconds)\b", "<duration>"),
-    (r"\b(127\.0\.0\.1|localhost):\d+\b", r"\1:<port>"),
-)
-_COMPILED: Final = tuple((re.compile(shape), by) for shape, by in _SHAPES)
+_COMPILED: Final = tuple((re.compile(shape.pattern), shape.stands) for shape in VOLATILE_SHAPES)
 _KEPT: Final = 4096  # texts whose answer is kept
 
 

@@ -1,0 +1,90 @@
+"""A program that is recorded twice: masks are learnt and written, and a third run has no divergence."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from soundstage.tapes import Tape
+from soundstage.tapes._run import RunOptions, run_with_tape
+from soundstage.tapes._twice import keep_masks, run_again, told
+from support.taping import KEY
+
+AGENT = """
+import datetime, json, os, random, sys, tempfile, time, urllib.request, uuid
+
+def ask(messages, **settings):
+    body = {"model": "m", "messages": messages, **settings}
+    asked = urllib.request.Request(
+        os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(),
+        {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]},
+    )
+    with urllib.request.urlopen(asked) as answer:
+        return json.load(answer)["choices"][0]["message"]["content"]
+
+now = datetime.datetime.now()
+system = f"You are careful. Now: {now.isoformat()} ({now:%H:%M:%S}). Session {uuid.uuid4()}. Released 2024-01-02."
+said = [{"role": "system", "content": system},
+        {"role": "user", "content": f"joke; pid {os.getpid()}, ticket {random.randrange(10**4, 10**6)}, version 3"}]
+reply = ask(said, seed=random.randrange(10**9))
+look = f"look at {tempfile.mkdtemp()}/x.txt, at {time.time()}, key {random.randbytes(12).hex()}"
+said += [{"role": "assistant", "content": reply}, {"role": "user", "content": look}]
+if "words" in sys.argv:
+    said[-1]["content"] += " for " + os.environ.get("FOR", "ann")
+print(ask(said))
+"""
+SCRIPT = """
+version: 1
+rules:
+- {when: {user: look}, reply: {text: looked}}
+- {when: {user: joke}, reply: {text: Knock knock.}}
+"""
+
+
+@pytest.fixture
+def options(tmp_path, monkeypatch):
+    """A folder with an agent and a script, and its recording."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    Path("agent.py").write_text(AGENT)
+    Path("s.yaml").write_text(SCRIPT)
+
+    def of(*arguments):
+        command = (sys.executable, "agent.py", *arguments)
+        made = RunOptions(Path("t.tape"), command, mode="all", script=Path("s.yaml"), isolation="process")
+        assert run_with_tape(made).recorded == 2
+        return made
+
+    return of
+
+
+def test_masks_of_the_second_run_let_a_third_one_replay(options):
+    first = options()
+    second = run_again(first)
+    assert second.steady
+    assert second.outcome.code == 0
+    assert Tape.load("t.tape").head.masks == ()
+    keep_masks(first, second)
+    masks = Tape.load("t.tape").head.masks
+    assert {mask.stands for mask in masks} == {"<time>", "<id>", "<number>", "<name>"}
+    assert all(mask.why for mask in masks)
+    assert len([*told(second)]) == len(masks)
+    third = run_with_tape(first._replace(mode="none", script=None))
+    assert (third.code, third.verdicts, third.played) == (0, (), 2)
+
+
+def test_other_words_are_told_and_still_a_divergence(options, monkeypatch):
+    first = options("words")
+    monkeypatch.setenv("FOR", "bob")
+    second = run_again(first)
+    assert not second.steady
+    [left] = [line for line in told(second) if line.startswith("not masked")]
+    assert left.startswith(
+        "not masked: prompt edited: request 2, messages[3] user, part 1: 'ann', then 'bob' (plain words"
+    )
+    keep_masks(first, second)
+    outcome = run_with_tape(first._replace(mode="none", script=None))
+    assert [verdict.cause for verdict in outcome.verdicts] == ["prompt edited"]
+    assert outcome.verdicts[0].request == 2
