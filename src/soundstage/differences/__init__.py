@@ -20,7 +20,7 @@ text that all texts of both requests go through; `VOLATILE_SHAPES` are the shape
 from soundstage.differences._compare import differences, differing_values, reply_differences
 from soundstage.differences._form import digest_of, message_prints
 from soundstage.differences._pairs import MessagePair, message_pairs
-from soundstage.differences._shapes import VOLATILE_SHAPES, VolatileShape
+from soundstage.differences._shapes import VOLATILE_SHAPES
 from soundstage.differences._sketch import RequestSketch, nearness, sketch_of
 from soundstage.differences._text import unified
 from soundstage.differences._types import Cause, Difference, DifferingValue, Normaliser
@@ -33,7 +33,6 @@ __all__ = [
     "MessagePair",
     "Normaliser",
     "RequestSketch",
-    "VolatileShape",
     "differences",
     "differing_values",
     "digest_of",
