@@ -13,6 +13,7 @@ from typing import Any
 from _pairs import median
 from _settings import Settings
 from _table import Row, micros
+from _taped_runs import peer_rows
 
 NAME = "tapes"
 REQUESTS = 100
@@ -25,6 +26,7 @@ def rows(settings: Settings) -> Iterator[Row]:
     yield _recording(settings)
     yield _replaying(settings)
     yield from _big(settings)
+    yield from peer_rows(settings)
 
 
 def _recording(settings: Settings) -> Row:

@@ -1,6 +1,6 @@
 """Measures Soundstage against peers and limits, in one run, and prints a table of ratios.
 
-    make bench                       everything, about three minutes; writes bench/results.md
+    make bench                       everything, about four minutes; writes bench/results.md
     make bench ARGS="--only wire"    one group: wire, call, journal, start, claude, console...
     make bench ARGS=--quick          a fifth of the repetitions
 
@@ -34,6 +34,7 @@ import rows_team
 import rows_wire
 from _aimock import version
 from _load import CONNECTIONS, BenchError
+from _reeltime import VERSION as REELTIME
 from _servers import can_pin
 from _settings import Settings
 from _table import Row, render, summary
@@ -154,6 +155,9 @@ Ratios are speed: 2x means twice as fast as what it is compared with.
 - **start**: whole processes; the minimum counts.
 - **claude**: whole runs of the Claude Code CLI with one prompt; the bare CLI gets the same arguments, the same
   environment and a server that sends constant bytes.
+- **tapes**: whole commands on one Python agent, a conversation of 200 turns on httpx, against a server of
+  constant bytes: `soundstage record` and `replay`, and `tape run` and `tape replay` of reeltime {REELTIME}, which
+  works inside of the agent's process.
 """
 
 
