@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,11 @@ from typing import NamedTuple
 
 import pytest
 
+from soundstage.messages import ModelRequest, ModelResponse, Text, user
+from soundstage.tapes import RecordedExchange, Tape
 from soundstage.tapes._literals import literal
+from support.sockets import run_on
+from support.taping import KEY, provider
 
 CHAT = """
 import sys, openai
@@ -81,6 +86,20 @@ console.log((await answer.json()).choices[0].message.content);
 """
 NODE_SCRIPT = "rules:\n- {when: {user: hello}, reply: {text: Hello Ada!}}\n"
 
+PLAIN = """
+import json, os, sys, urllib.request
+
+def ask(text):
+    body = {"model": "gpt-5", "messages": [{"role": "user", "content": text}]}
+    key = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+    address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    with urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode(), key)) as answer:
+        return json.load(answer)["choices"][0]["message"]["content"]
+
+print(ask("tell me a joke about " + sys.argv[1]))
+print(ask("and another one"))
+"""
+
 
 class Program(NamedTuple):
     """A program of the tests: its file, source, script and arguments."""
@@ -140,6 +159,13 @@ def written(name, folder):
     return ended([*command, start, program.file, *program.arguments], folder)
 
 
+def codegen(folder, *options):
+    """Write a test of the plain program; the ended command."""
+    (folder / "plain.py").write_text(PLAIN)
+    command = [sys.executable, "-m", "soundstage.cli", "codegen", *options, "-o", "test_it.py", "--"]
+    return ended([*command, sys.executable, "plain.py", "ducks"], folder)
+
+
 def ended(command, folder):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240, check=False)
 
@@ -162,6 +188,38 @@ def test_a_generated_test_passes_at_once_and_finds_each_planted_change(name, tmp
         assert checked(tmp_path).returncode == 1, (
             f"not found: {change}\n{(tmp_path / 'test_it.py').read_text()}"
         )
+
+
+def test_a_test_of_a_tape_is_written_without_running_on_anything_else(tmp_path):
+    tape = Tape.create(tmp_path / "t.tape")
+    for number, (prompt, text) in enumerate(
+        (("tell me a joke about ducks", "Quack."), ("and another one", "Moo.")), 1
+    ):
+        request = ModelRequest(model="gpt-5", messages=(user(prompt),), format="openai-chat")
+        response = ModelResponse(parts=(Text(text=text),), model="gpt-5")
+        tape.append(RecordedExchange(number=number, request=request, response=response))
+    done = codegen(tmp_path, "--tape", "t.tape")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_it.py: 2 rule(s), 2 request(s)" in done.stdout
+    assert 'assert program.lines() == ["Quack.", "Moo."]' in (tmp_path / "test_it.py").read_text()
+
+
+def test_a_test_of_a_live_run_is_written_with_the_users_key_and_runs_without(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    async def main():
+        async with provider() as upstream:
+            return await asyncio.to_thread(
+                codegen, tmp_path, "--no-check", "--upstream", f"openai={upstream.openai_url}"
+            )
+
+    done = run_on("asyncio", main())
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "test_it.py").read_text()
+    assert KEY not in text
+    assert '"Knock knock. Who is there? \u00dcn\u00efcode.", "as you say"' in text
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert checked(tmp_path).returncode == 0
 
 
 def test_a_generated_test_reads_like_one_by_hand(tmp_path):
