@@ -59,4 +59,4 @@ fuzz: $(READY)  ## odd requests and scripts: N cases for each kind, drawn from S
 	--hypothesis-seed=$(SEED) --hypothesis-show-statistics $$(find tests -name 'test_odd_*.py') $(ARGS)
 
 clean:  ## remove what the targets have made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* soundstage-demo build bench/node_modules bench/peers
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* soundstage-demo build bench/node_modules

@@ -1,4 +1,4 @@
-"""The peer: reeltime, a recorder that patches HTTP clients within a Python program, in a folder beside this file."""
+"""The peer: reeltime, a recorder that patches HTTP clients within a Python program, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from _servers import HERE
 
 VERSION = "1.0.0"
-FOLDER = HERE / "peers" / f"reeltime-{VERSION}"
+FOLDER = HERE.parent / "build" / "peers" / f"reeltime-{VERSION}"
 
 
 def missing() -> str:
