@@ -140,6 +140,7 @@ _OURS: Final = (
         readers=dict.fromkeys(("line", "timestamp"), "soundstage.tapes._as_run:run_of_tape"),
         commands={
             "codegen": "soundstage.tapes._codegen_command:codegen",
+            "fork": "soundstage.tapes._fork_command:fork",
             "record": "soundstage.tapes._commands:record",
             "replay": "soundstage.tapes._commands:replay",
             "script": "soundstage.tapes._script_commands:script_app",

@@ -2,6 +2,7 @@ from ._exchange import HttpCall as HttpCall
 from ._exchange import RecordedExchange as RecordedExchange
 from ._exchange import RecordedFailure as RecordedFailure
 from ._exchange import TimedChunk as TimedChunk
+from ._fork import ForkModel as ForkModel
 from ._mcp_line import McpTapeLine as McpTapeLine
 from ._mcp_recording import RecordingMcpServer as RecordingMcpServer
 from ._mcp_replay import ReplayMcpServer as ReplayMcpServer

@@ -18,6 +18,7 @@ The MCP servers of the tape are played by `mcp`, with the same verdicts.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable
 from itertools import pairwise
@@ -33,6 +34,7 @@ from soundstage.tapes._mcp_playback import McpPlayback
 from soundstage.tapes._surroundings import NOWHERE, Mask, Normal, Surroundings, normaliser, without_settings
 from soundstage.tapes._tape import Tape
 from soundstage.tapes._verdict import DivergenceError, Verdict
+from soundstage.wire import edited
 
 ASIDE: Final = frozenset({"title", "probe", "summary", "routing", "utility"})
 """Purposes of requests that a client makes when it likes: one that does not come is no divergence."""
@@ -89,6 +91,7 @@ class Playback:
     Attributes:
         verdicts: the divergences so far, of models and MCP servers.
         mcp: plays the MCP servers.
+        normal: takes what is volatile or secret out of texts of the tape and of the run.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class Playback:
         self.missed: list[tuple[Verdict, ModelRequest]] = []  # requests that were not recorded
         self.mcp = McpPlayback(tape, self.verdicts, relaxed=relaxed, again=again)
         self._again = again
+        self._change = tape.head.fork.change if tape.head.fork is not None else None
         self._lock = threading.Lock()
         self._entries = _with_turns([*_entries(tape.exchanges)])
         self._by_number = {entry.number: entry for entry in self._entries}
@@ -116,8 +120,8 @@ class Playback:
     def settle(self, here: Surroundings) -> None:
         """Take these folders and this day for those of the run, before its first request."""
         self.here = here
-        self._normal = _kept(normaliser_of(self.tape, here))
-        self.mcp.settle(self._normal)
+        self.normal = _kept(normaliser_of(self.tape, here))
+        self.mcp.settle(self.normal)
         self._sketches: dict[int, RequestSketch] = {}
         self._buckets: dict[tuple[int, str], list[_Entry]] = {}
         for entry in self._entries:
@@ -139,7 +143,7 @@ class Playback:
 
     def _take(self, request: ModelRequest) -> Played:
         self._asked += 1
-        self._asking = request
+        self._asking = request = self._as_given(request)
         entry = self._same(request)
         if entry is None:
             return self._missed(request)
@@ -150,9 +154,22 @@ class Playback:
         self._play(entry)
         return Played(entry.exchange)
 
-    def has(self, request: ModelRequest) -> bool:
-        """Whether an exchange that has not been played asks the same."""
-        return self._same(request) is not None
+    def find(self, request: ModelRequest) -> RecordedExchange | None:
+        """The exchange that has not been played and asks the same, if there is one."""
+        with self._lock:
+            found = self._same(self._as_given(request))
+        return found.exchange if found is not None else None
+
+    def _as_given(self, request: ModelRequest) -> ModelRequest:
+        """The request as the model was given it: on a branch with a change that the program knows nothing of."""
+        edit = self._change.edit_of(request, self.normal) if self._change is not None else None
+        if edit is None or self._same(request) is not None:
+            return request
+        changed = edited(request, edit)
+        lane = self._candidates(request)
+        if self._same(changed) is not None or not lane:
+            return changed
+        return max((request, changed), key=lambda one: self._nearest(one, lane)[1])
 
     def take_call(self, call: HttpCall) -> RecordedExchange | None:
         """The answer to a request that asks no model, by what was asked; the last one may be played again."""
@@ -163,14 +180,20 @@ class Playback:
             self._played.add(found.number)
         return found
 
-    def finish(self) -> Verdict | None:
-        """The verdict on a run that has ended: a call may be missing. The first verdict of the run, if it has one."""
+    def finish(self, *, until: float = math.inf) -> Verdict | None:
+        """The verdict on a run that has ended: a call may be missing. The first verdict of the run, if it has one.
+
+        Args:
+            until: number of the last exchange that has to have been asked for, without those of MCP servers.
+        """
         if self.verdicts:
             return self.verdicts[0]
-        left = [entry for entry in self._entries if entry.number not in self._played]
+        left = [
+            entry for entry in self._entries if entry.number not in self._played and entry.number <= until
+        ]
         missing = next((entry for entry in left if entry.request.purpose not in ASIDE), None)
         if missing is None:
-            return self._noted(self.mcp.missing())
+            return self._noted(self.mcp.missing()) if until == math.inf else None
         about = f"{_about(missing.request)}, exchange {missing.number}, was not asked for"
         more = sum(entry.request.purpose not in ASIDE for entry in left) - 1
         about += f", nor were {more} more" if more else ""
@@ -183,11 +206,11 @@ class Playback:
     def _alike(self, recorded: HttpCall, seen: HttpCall) -> bool:
         return (recorded.to, recorded.method, recorded.path, recorded.query) == (
             seen.to, seen.method, seen.path, seen.query,
-        ) and self._normal(recorded.body) == self._normal(seen.body)  # fmt: skip
+        ) and self.normal(recorded.body) == self.normal(seen.body)  # fmt: skip
 
     def _bucket(self, request: ModelRequest) -> tuple[int, str]:
         """A cheap key that equal requests share: how long the conversation is, and its newest words."""
-        return len(request.messages), self._normal(request.messages[-1].text) if request.messages else ""
+        return len(request.messages), self.normal(request.messages[-1].text) if request.messages else ""
 
     def _same(self, request: ModelRequest) -> _Entry | None:
         """The entry to play for a request: not played, and of the same agent if there is one."""
@@ -213,7 +236,7 @@ class Playback:
             )
         masks = self.tape.head.masks
         return differences(
-            without_settings(entry.request, masks), without_settings(request, masks), normalise=self._normal
+            without_settings(entry.request, masks), without_settings(request, masks), normalise=self.normal
         )
 
     def _play(self, entry: _Entry) -> None:
@@ -282,14 +305,14 @@ class Playback:
         )
 
     def _nearest(self, request: ModelRequest, lane: Iterable[_Entry]) -> tuple[_Entry, float]:
-        sketch = sketch_of(request, normalise=self._normal)
+        sketch = sketch_of(request, normalise=self.normal)
         scored = [(nearness(self._sketch(entry), sketch), -entry.number) for entry in lane]
         score, number = max(scored)
         return self._by_number[-number], score
 
     def _sketch(self, entry: _Entry) -> RequestSketch:
         if entry.number not in self._sketches:
-            self._sketches[entry.number] = sketch_of(entry.request, normalise=self._normal)
+            self._sketches[entry.number] = sketch_of(entry.request, normalise=self.normal)
         return self._sketches[entry.number]
 
     def _next(self, request: ModelRequest) -> _Entry | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -100,11 +100,17 @@ def run_with_tape(options: RunOptions) -> RunOutcome:
 
 async def _scripted(options: RunOptions, file: Path) -> RunOutcome:
     """A recording whose provider is a script."""
+    async with script_upstreams(file) as bases:
+        return await _run(options._replace(upstreams=bases))
+
+
+@contextlib.asynccontextmanager
+async def script_upstreams(file: Path) -> AsyncIterator[Mapping[str, str]]:
+    """The base URLs of a provider that is a script."""
     server = ModelServer(ScriptedModel(load_script(file)), Journal())
     await server.start()
     try:
-        bases = {"openai": server.openai_url, "anthropic": server.anthropic_url, "gemini": server.gemini_url}
-        return await _run(options._replace(upstreams=bases))
+        yield {"openai": server.openai_url, "anthropic": server.anthropic_url, "gemini": server.gemini_url}
     finally:
         await server.stop()
 
@@ -136,8 +142,8 @@ async def _run(options: RunOptions) -> RunOutcome:
         )
         await server.start()
         try:
-            code = await _program(
-                options, server, journal, closed=not recording or options.script is not None
+            code = await program_at(
+                server, options, journal, closed=not recording or options.script is not None
             )
         finally:
             await server.stop()
@@ -160,7 +166,15 @@ def _tape(options: RunOptions, redactor: Redactor, here: Surroundings, *, anew: 
     return tape
 
 
-async def _program(options: RunOptions, server: TapeServer, journal: Journal, *, closed: bool) -> int:
+async def program_at(server: TapeServer, options: RunOptions, journal: Journal, *, closed: bool) -> int:
+    """Run the program on a server; its exit code.
+
+    Args:
+        server: that it finds.
+        options: the program, its folder, its isolation.
+        journal: where its start and exit go.
+        closed: whether it reaches nothing else, and has stand-ins for keys.
+    """
     environment: dict[str, str] = {**os.environ, **KEPT_ON_RECORD}
     isolation: AnyIsolation | None = None
     if closed:
@@ -184,16 +198,21 @@ def _outcome(
         last = playback.finish() if server.recorded == 0 else None
         keep_seen(playback)
         verdicts = tuple(playback.verdicts) or ((last,) if last is not None else ())
-    tried = dict.fromkeys(record.event.host for record in journal.read(type=EgressTried))  # type: ignore[attr-defined]
     return RunOutcome(
         code=code,
         recorded=server.recorded,
         played=len(tape.exchanges) - server.recorded - len(playback.unplayed) if playback is not None else 0,
         verdicts=verdicts,
         problems=(*server.unreachable, *tape.problems),
-        tried=tuple(tried),
+        tried=tried_hosts(journal),
         redacted=tuple(tape.redacted),
     )
+
+
+def tried_hosts(journal: Journal) -> tuple[str, ...]:
+    """The hosts that the program has tried to reach, each once."""
+    found = dict.fromkeys(record.event.host for record in journal.read(type=EgressTried))  # type: ignore[attr-defined]
+    return tuple(found)
 
 
 def upstreams_of(given: Sequence[str]) -> dict[str, str]:

@@ -95,9 +95,7 @@ class TapeServer(ModelEndpoint):
         self._upstreams = None if upstreams is None else Upstreams(upstreams, accounts)
         self._live = JournaledModel(PassingModel(), journal, source="tape")
         self._model = (
-            JournaledModel(
-                _FramesModel(tape, playback, clock=self._clock, speed=speed), journal, source="tape"
-            )
+            JournaledModel(_FramesModel(playback, clock=self._clock, speed=speed), journal, source="tape")
             if playback is not None
             else None
         )
@@ -209,12 +207,15 @@ class TapeServer(ModelEndpoint):
                 return False
             await _send(exchange, frames_of(found))
             return True
-        if self._upstreams is not None and not self.playback.has(asked.model):
+        if self._upstreams is not None and self.playback.find(asked.model) is None:
             return False
         await self._play(asked.model, request, exchange)
         return True
 
-    async def _play(self, asked: ModelRequest, request: HttpRequest, exchange: Exchange) -> None:
+    async def _play(
+        self, asked: ModelRequest, request: HttpRequest, exchange: Exchange
+    ) -> RecordedExchange | None:
+        """Answer from the tape; the exchange as it was sent, or none after a verdict."""
         assert self._model is not None
         sending = _SENDING.set(exchange)
         try:
@@ -222,12 +223,14 @@ class TapeServer(ModelEndpoint):
                 pass
         except DivergenceError as error:
             await self._tell(request, exchange, error.verdict.text())
-            return
+            return None
         except (ProviderError, ConnectionCut):
             pass  # its frames have been sent
         finally:
             _SENDING.reset(sending)
-        await _close(exchange, cut=_CUT.get())
+        sent = _SENT.get()
+        await _close(exchange, cut=sent.frames is not None and sent.frames.cut)
+        return sent
 
     async def _pass_on(
         self, asked: ProviderRequest, request: HttpRequest, exchange: Exchange, upstreams: Upstreams
@@ -278,15 +281,14 @@ def _without_headers(request: ModelRequest) -> ModelRequest:
 
 
 _SENDING: ContextVar[Exchange] = ContextVar("_SENDING")
-_CUT: ContextVar[bool] = ContextVar("_CUT", default=False)
+_SENT: ContextVar[RecordedExchange] = ContextVar("_SENT")  # with its frames
 
 
 class _FramesModel(ReplayModel):
     """Plays exchanges as frames: each goes out as bytes when its chunks go into the journal."""
 
-    def __init__(self, tape: Tape, playback: Playback, *, clock: Clock, speed: float | None) -> None:
-        super().__init__(tape, clock=clock, speed=speed)
-        self.playback = playback
+    def __init__(self, playback: Playback, *, clock: Clock, speed: float | None) -> None:
+        super().__init__(playback.tape, clock=clock, speed=speed, playback=playback)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The recorded reply; its bytes are sent meanwhile."""
@@ -294,7 +296,7 @@ class _FramesModel(ReplayModel):
         played = self.playback.take(request)
         exchange = remapped(played.exchange, self.tape.head.places, self.playback.here)
         frames = frames_of(exchange)
-        _CUT.set(frames.cut)
+        _SENT.set(msgspec.structs.replace(exchange, frames=frames))
         passed = 0.0
         begun = False
         finish: ModelChunk | None = None

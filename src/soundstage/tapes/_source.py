@@ -317,7 +317,7 @@ class _PlayedElseRecorded(Wrapper):
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """The recorded reply, or that of the recorded model."""
-        model: Model = self._playing if self._playing.playback.has(request) else self.inner
+        model: Model = self._playing if self._playing.playback.find(request) else self.inner
         return model.stream(request)
 
 

@@ -30,6 +30,7 @@ import msgspec
 from soundstage.errors import TapeError
 from soundstage.journal import Redactor
 from soundstage.messages import Caller, Message, ModelRequest, ModelResponse, ToolDefinition
+from soundstage.tapes._change import ForkOrigin
 from soundstage.tapes._clean import cleaned
 from soundstage.tapes._exchange import (
     HOW_TO_RECORD,
@@ -63,12 +64,14 @@ class TapeHead(
         recorded: when the recording began (ISO 8601, UTC).
         places: folders and the day of the recording; a replay puts its own in their place before it compares.
         masks: texts that differ from run to run, and what stands for them when requests are compared.
+        fork: the tape that this one is a branch of, if it is one.
     """
 
     v: int = VERSION
     recorded: str = ""
     places: Surroundings = Surroundings()
     masks: tuple[Mask, ...] = ()
+    fork: ForkOrigin | None = None
 
     def at(self, places: Surroundings) -> TapeHead:
         """The same, with other folders."""
