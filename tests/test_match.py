@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import soundstage.match
@@ -33,8 +33,9 @@ from soundstage.match import (
     preview,
     same_text,
 )
+from support.cases import cases
 
-fixed = settings(deadline=None, derandomize=True)  # the same examples in every run
+fixed = cases(100)  # the same examples in every run
 
 
 class Point(msgspec.Struct):

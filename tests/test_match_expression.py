@@ -3,12 +3,13 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.errors import MatchError
 from soundstage.match import Regex, _expression
 from soundstage.match._expression import LARGEST, _BoundedSearch, shape_of
+from support.cases import cases
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ COUNTS = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,3}", "{,2}", "*?", "
     st.text("ab1{e}, \n", max_size=8),
     st.sampled_from([0, re.IGNORECASE, re.MULTILINE, re.DOTALL]),
 )
-@settings(max_examples=150, deadline=None)
+@cases(150)
 def test_the_bounded_search_finds_what_re_finds(parts, text, flags):
     pattern = "".join(atom + count for atom, count in parts)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.errors import HarnessError
@@ -33,8 +33,9 @@ from soundstage.messages import (
     tool,
     user,
 )
+from support.cases import cases
 
-fixed = settings(deadline=None, derandomize=True)  # the same examples in every run
+fixed = cases(100)  # the same examples in every run
 
 IMAGE = Opaque(type="image", data={"url": "x"})
 

@@ -29,3 +29,4 @@ fi
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 say "installing into $venv (the first time this takes a minute: the Claude Code CLI is large)"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+"$venv/bin/python" -m compileall -q src

@@ -12,13 +12,14 @@ import sys
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.clock import SystemClock, VirtualClock, VirtualLoop, run
 from soundstage.errors import DeadlockError, InvalidStateError, NetworkForbiddenError
+from support.cases import cases
 
-fixed = settings(deadline=None, derandomize=True)  # the same examples in every run
+fixed = cases(100)  # the same examples in every run
 
 
 @pytest.mark.parametrize("days", [1, 365, 5_000])

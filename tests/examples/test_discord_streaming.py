@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import discord_streaming
@@ -21,6 +21,7 @@ from soundstage.agents.testing import journals_of
 from soundstage.clock import run
 from soundstage.discord import discord_of
 from soundstage.trace import assert_ordered
+from support.cases import cases
 from support.ways_discord import in_process, said, start_bot_alone
 
 TEXT = "Once there was a fox. Was it red? It was! And then"
@@ -117,7 +118,7 @@ def test_a_test_can_take_another_window_policy_and_the_joined_output_is_the_same
     assert ("".join(messages), len(messages)) == ("One. Two. Three", count)
 
 
-@settings(max_examples=25)
+@cases(25)
 @given(st.text(alphabet="ab .!?\n", min_size=1, max_size=60).filter(str.strip), st.integers(1, 60))
 def test_whatever_is_written_is_read_whole_and_in_order(text, times):
     text = text * times

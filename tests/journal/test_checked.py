@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.journal import (
@@ -32,8 +32,9 @@ from soundstage.journal._checked import check_of
 from soundstage.lifecycle import Status
 from soundstage.messages import Message, ModelRequest, Text, ToolCall, ToolDefinition, ToolResult, user
 from soundstage.nostr import NostrConnectionChanged
+from support.cases import cases
 
-fixed = settings(deadline=None, derandomize=True, max_examples=150)
+fixed = cases(150)
 
 
 class Point(msgspec.Struct, frozen=True):

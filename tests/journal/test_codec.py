@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.errors import HarnessError
@@ -25,8 +25,9 @@ from soundstage.journal import (
     event_types,
 )
 from soundstage.wings import wings
+from support.cases import cases
 
-fixed = settings(deadline=None, derandomize=True)  # the same examples in every run
+fixed = cases(100)  # the same examples in every run
 
 for wing in wings():  # not only those that another test happens to have loaded
     for module in wing.events:
@@ -86,7 +87,7 @@ def envelopes(events):
 
 
 @pytest.mark.parametrize("kind", BUILT_IN, ids=lambda kind: kind.__name__)
-@settings(fixed, max_examples=25)
+@cases(25)
 @given(data=st.data())
 def test_every_event_survives_the_file(kind, data):
     record = data.draw(envelopes(records_of(kind)))

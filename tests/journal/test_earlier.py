@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import Phase, assume, given, settings
+from hypothesis import Phase, assume, given
 from hypothesis import strategies as st
 
 from soundstage.errors import HarnessError
@@ -38,8 +38,9 @@ from soundstage.messages import (
     tool,
     user,
 )
+from support.cases import cases
 
-fixed = settings(deadline=None, derandomize=True, max_examples=40, phases=[Phase.explicit, Phase.generate])
+fixed = cases(40, phases=[Phase.explicit, Phase.generate])
 
 MESSAGES = [
     system("Be brief."),
@@ -127,7 +128,7 @@ def test_any_sequence_of_requests_comes_back_as_it_was(tmp_path_factory, request
     assert exact(read_journal(copy)) == exact(records)
 
 
-@settings(fixed, max_examples=15)
+@cases(15)
 @given(requests=conversations())
 def test_a_file_that_is_cut_anywhere_has_all_before_the_cut_and_is_continued(tmp_path_factory, requests):
     path = tmp_path_factory.mktemp("cut") / "journal.jsonl"
@@ -144,7 +145,7 @@ def test_a_file_that_is_cut_anywhere_has_all_before_the_cut_and_is_continued(tmp
 
 
 @pytest.mark.parametrize("damage", ["gone", "torn", "changed"])
-@settings(fixed, max_examples=30)
+@cases(30)
 @given(requests=conversations(), data=st.data())
 def test_a_lost_line_costs_the_requests_that_refer_to_it_each_named_and_nothing_else(
     tmp_path_factory, damage, requests, data

@@ -8,15 +8,16 @@ import gc
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.clock import SystemClock, VirtualClock, run
 from soundstage.errors import InvalidStateError, MatchError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, MessageSent, Noted, event, read_journal
 from soundstage.match import Contains, Matcher
+from support.cases import cases
 
-fixed = settings(deadline=None, derandomize=True)  # the same examples in every run
+fixed = cases(100)  # the same examples in every run
 
 
 def note(text="x"):

@@ -6,15 +6,16 @@ import asyncio
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.clock import VirtualClock
 from soundstage.errors import InvalidStateError, WaitTimeout
 from soundstage.journal import Journal, ModelRequested, Noted, read_journal
 from soundstage.messages import ModelRequest, ToolDefinition, system, user
+from support.cases import cases
 
-fixed = settings(deadline=None, derandomize=True, max_examples=60)
+fixed = cases(60)
 
 
 @fixed

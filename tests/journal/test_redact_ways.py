@@ -13,7 +13,7 @@ import urllib.parse
 from typing import ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.journal import (
@@ -27,8 +27,9 @@ from soundstage.journal import (
     read_journal,
 )
 from soundstage.messages import TextChunk, ThinkingChunk, ToolCallChunk
+from support.cases import cases
 
-fixed = settings(deadline=None, derandomize=True, max_examples=60)
+fixed = cases(60)
 
 SECRET = "aB3/x+Q7_w-9Zé=k"
 LETTERS = st.text("abcXYZ019/+_-=.:é😀\"'&<", min_size=8, max_size=30).filter(
@@ -193,7 +194,7 @@ def test_a_header_that_only_sounds_like_it_stays(name):
 def test_what_anybody_may_teach_costs_little_and_is_bounded():
     redactor = Redactor(["told-by-the-test"])
     begun = time.process_time()
-    redactor.headers({"x-api-key": "\\\u2039&" * 300_000})
+    redactor.headers({"x-api-key": "\\\u2039&" * 60_000})
     for number in range(3000):
         redactor.headers({"x-api-key": f"key-number-{number:06}"})
     spent = time.process_time() - begun

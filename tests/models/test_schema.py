@@ -5,11 +5,12 @@ from __future__ import annotations
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.errors import ScriptLoadError
 from soundstage.models import AgentSpec, Reply, Script, When, script_schema
+from support.cases import cases
 
 EXAMPLE = """\
 version: 1
@@ -139,7 +140,7 @@ VALUES = st.sampled_from(
     ),
     st.dictionaries(st.sampled_from(["times", "priority", "name", "nme"]), VALUES, max_size=1),
 )
-@settings(max_examples=400, deadline=None)
+@cases(400)
 def test_what_loads_is_valid(when, reply, more):
     data = {"rules": [{"when": when, "reply": reply, **more}]}
     if loads(data):

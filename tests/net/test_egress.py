@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.errors import InvalidStateError
@@ -17,6 +17,7 @@ from soundstage.journal import EgressTried, Journal, Noted
 from soundstage.lifecycle import Status
 from soundstage.net import LOOPBACK, EgressProxy
 from soundstage.net._egress import MAX_HEAD, ProxyTarget, parse_target
+from support.cases import cases
 
 
 def with_proxy(body: Callable[[EgressProxy], Awaitable[Any]], **options: Any) -> tuple[Journal, Any]:
@@ -214,7 +215,7 @@ def test_the_variables_come_in_both_spellings_and_spare_loopback() -> None:
     assert environment["NO_PROXY"] == environment["no_proxy"] == "127.0.0.1,localhost,::1"
 
 
-@settings(max_examples=300)
+@cases(300)
 @given(st.binary(max_size=200))
 def test_no_first_line_breaks_the_parser(line: bytes) -> None:
     found = parse_target(line)

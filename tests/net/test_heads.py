@@ -144,7 +144,7 @@ def test_a_request_behind_a_slow_answer_is_not_late(loop, monkeypatch):
             await echo(request, exchange)
 
         monkeypatch.setattr(HttpProtocol, "_too_late", ring)
-        async with serving(handler, head_within=0.02, body_within=0.02) as server, connect(server) as client:
+        async with serving(handler, head_within=0.25, body_within=0.25) as server, connect(server) as client:
             client.writer.write(b"GET /slow HTTP/1.1\r\n\r\n" + half)
             assert (await client.answer()).body == b"GET /slow?"
             assert (await client.reader.read()).startswith(b"HTTP/1.1 408 ")

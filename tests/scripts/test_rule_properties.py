@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.messages import Caller, ModelRequest, ToolDefinition, assistant, call, system, tool, user
@@ -13,6 +13,7 @@ from soundstage.models._conditions import KINDS, RequestContext, RequestFacts
 from soundstage.scripts import Rule
 from soundstage.scripts._index import RuleIndex
 from soundstage.scripts._lint import shadowed
+from support.cases import cases
 
 WORDS = st.sampled_from(["a", "b", "ab", "ba", "aba", "é", "ß", "A"])
 NAMES = st.sampled_from(["bob", "Bob", "ann", "ANN", "straße", "STRASSE"])
@@ -98,7 +99,7 @@ def first(rules, ranks, facts, served, *, queue=True):
 
 
 @given(RULES, requests(), st.booleans())
-@settings(max_examples=150, deadline=None)
+@cases(150)
 def test_every_rule_that_matches_and_could_serve_is_a_candidate(rules, facts, queue):
     rules = script_of(rules)
     found = list(RuleIndex(rules, KINDS, few=0).candidates(facts, queue=queue))
@@ -112,7 +113,7 @@ def test_every_rule_that_matches_and_could_serve_is_a_candidate(rules, facts, qu
 
 
 @given(RULES, st.lists(st.tuples(requests(), st.booleans()), max_size=8))
-@settings(max_examples=150, deadline=None)
+@cases(150)
 def test_the_choice_with_the_index_is_the_choice_without_it(rules, asked):
     rules = script_of(rules)
     index, served = RuleIndex(rules, KINDS, few=0), Counter()
@@ -128,7 +129,7 @@ def test_the_choice_with_the_index_is_the_choice_without_it(rules, asked):
 
 
 @given(RULES, st.lists(requests(), min_size=1, max_size=12))
-@settings(max_examples=150, deadline=None)
+@cases(150)
 def test_a_rule_that_is_reported_as_shadowed_answers_no_request(rules, asked):
     rules = script_of(rules)
     hidden = {found.rule.number for found in shadowed(rules)}
@@ -140,7 +141,7 @@ def test_a_rule_that_is_reported_as_shadowed_answers_no_request(rules, asked):
 
 
 @given(WHENS, st.lists(st.sampled_from(When.__struct_fields__), max_size=6), RULES)
-@settings(max_examples=100, deadline=None)
+@cases(100)
 def test_a_rule_behind_one_with_some_of_its_conditions_is_reported(when, dropped, between):
     kept = [
         name for name in When.__struct_fields__ if getattr(when, name) is not None and name not in dropped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.messages import (
@@ -29,6 +29,7 @@ from soundstage.tapes import (
     Tape,
     TapeHead,
 )
+from support.cases import cases
 
 
 def recorded(number, request, *, started=None, took=10.0, text="", **fields):
@@ -262,7 +263,7 @@ def test_calls_that_ask_no_model_are_found_by_what_was_asked():
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@cases(60)
 def test_any_interleaving_of_agents_plays_each_exchange_once(data):
     """Agents that each ask in their own order, however these are mixed: recorded so, replayed otherwise."""
     counts = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))

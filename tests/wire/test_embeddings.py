@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 from google.genai import types
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai import OpenAI
 from openai.types import CreateEmbeddingResponse
@@ -22,6 +22,7 @@ from soundstage.wire._embeddings import (
     encode_gemini,
     encode_openai,
 )
+from support.cases import cases
 
 
 def closeness(one: str, other: str, dimensions: int = 1536) -> float:
@@ -51,7 +52,7 @@ def test_a_vector_is_the_same_on_every_machine():
 
 
 @given(st.text(max_size=200), st.integers(1, 64))
-@settings(deadline=None, max_examples=100)
+@cases(100)
 def test_any_text_has_a_vector_of_length_one(text, dimensions):
     vector = embed(text, dimensions)
 

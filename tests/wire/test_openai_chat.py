@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai import AuthenticationError, OpenAI, RateLimitError
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
@@ -33,6 +33,7 @@ from soundstage.messages import (
 )
 from soundstage.wire import AnswerStamp
 from soundstage.wire._openai_chat import OpenAIChat
+from support.cases import cases
 
 CODEC = OpenAIChat()
 STAMP = AnswerStamp("0123456789abcdefghijklmn", 1_700_000_000)
@@ -334,13 +335,13 @@ def replies(draw: st.DrawFn) -> list[ModelChunk]:
 
 
 @given(replies())
-@settings(deadline=None, max_examples=60)
+@cases(60)
 def test_any_stream_adds_up_to_the_complete_answer(chunks):
     assert put_together(streamed(chunks)) == message(respond([*chunks, FinishChunk()]))
 
 
 @given(replies())
-@settings(deadline=None, max_examples=60)
+@cases(60)
 def test_a_reply_that_an_app_sends_back_is_the_reply_apart_from_order(chunks):
     response = respond([*chunks, FinishChunk()])
     reply = message(response)

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import httpx2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai import APIError, BadRequestError, OpenAI
 from openai.types.responses import Response, ResponseStreamEvent
@@ -33,6 +33,7 @@ from soundstage.messages import (
 )
 from soundstage.wire import AnswerStamp
 from soundstage.wire._openai_responses import OpenAIResponses
+from support.cases import cases
 
 CODEC = OpenAIResponses()
 STAMP = AnswerStamp("0123456789abcdefghijklmn", 1_700_000_000)
@@ -485,7 +486,7 @@ WITH_TOOLS = decode(tools=[FUNCTION, CUSTOM])
 
 
 @given(blocks(), FINISHES)
-@settings(deadline=None, max_examples=60)
+@cases(60)
 def test_any_stream_puts_together_the_items_of_the_complete_answer(chunks, reason):
     finish = FinishChunk(finish=reason, usage=Usage(input_tokens=1, output_tokens=2))
     found = streamed(chunks, WITH_TOOLS, finish)
@@ -539,7 +540,7 @@ def without_defaults(item: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(blocks(opaque=False))
-@settings(deadline=None, max_examples=60)
+@cases(60)
 def test_a_reply_that_an_app_sends_back_is_the_reply(chunks):
     response = respond([*chunks, FinishChunk()])
     items = encoded(response, WITH_TOOLS)["output"]

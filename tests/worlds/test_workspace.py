@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from soundstage.clock import run
 from soundstage.errors import EnvironmentProblem, ExpectationError, InvalidStateError, ScriptError
 from soundstage.journal import FileChanged, Journal
 from soundstage.worlds import Workspace
+from support.cases import cases
 
 
 def in_workspace(body: Callable[[Workspace], Any], root: Path | None = None) -> Any:
@@ -173,7 +174,7 @@ def test_links_are_not_followed_and_pipes_do_not_block() -> None:
     in_workspace(body)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@cases(25, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.dictionaries(st.sampled_from("abcdef"), st.binary(max_size=5)),
     st.dictionaries(st.sampled_from("abcdef"), st.binary(max_size=5)),
