@@ -45,7 +45,7 @@ FULL: Final = {
     ),
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
-        "tapes/test_(run|divergences|clients|codegen|pytest|mcp_servers|twice|fork_command).py",
+        "tapes/test_(run|divergences|clients|codegen|pytest|mcp_servers|mcp_runs|twice|fork_command).py",
         r"tapes/test_minimise\.py::test_the_shortest_tape_of_a_program",
         "claude_code/harness/test_(transports|mcp|harness).py",
         "pytest_plugin/test_(asynchronous|failures|pages|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
@@ -54,6 +54,8 @@ FULL: Final = {
         r"test_docs\.py::test_the_examples_of_a_document",
         r"claude_code/projects/test_create\.py::test_the_tests_of_a_new_project",
         "mcp/test_(process|faults).py",
+        r"mcp/test_real\.py::test_a_process",
+        r"tapes/test_mcp_stand_ins\.py::test_a_program_finds",
         "wings/test_mailbox.py",
         "faults/test_(defects|command|fixture|program).py",
     ),

@@ -77,6 +77,7 @@ from ._process import (
 )
 from ._protocol import CALL as CALL
 from ._protocol import LISTS as LISTS
+from ._real import real_server as real_server
 from ._script import McpScript as McpScript
 from ._server import McpServer as McpServer
 from ._stubs import McpStubs as McpStubs

@@ -16,6 +16,7 @@ from soundstage.mcp._answer import Json
 
 BRIDGE: Final = Path(__file__).with_name("_bridge.py")
 _ODD: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 
 
 class Configured(Protocol):
@@ -94,3 +95,23 @@ def server_entries(config: Mapping[str, Any]) -> dict[str, Json]:
             "this is no .mcp.json", expected='{"mcpServers": {"name": {"command": ..}}}', seen=preview(config)
         )
     return {str(name): dict(entry) for name, entry in found.items()}
+
+
+def expanded(name: str, text: str, variables: Mapping[str, str]) -> str:
+    """A text of a server's entry, with the variables that `${NAME}` and `${NAME:-default}` in it stand for.
+
+    Raises:
+        ScriptError: if a variable is not there.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        known = variables.get(found["name"], found["default"])
+        if known is None:
+            raise ScriptError(
+                f"the MCP server {name!r} needs the variable {found['name']}",
+                seen=text,
+                hint="give it in environment=",
+            )
+        return known
+
+    return _VARIABLE.sub(value, text)

@@ -9,7 +9,6 @@ standard error are too. When the program ends, everything that waits for an answ
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, Unpack
 
@@ -22,13 +21,13 @@ from soundstage.journal import Journal, MessageSent
 from soundstage.lifecycle import Process
 from soundstage.match import preview
 from soundstage.mcp._client import McpClient
+from soundstage.mcp._config import expanded
 from soundstage.mcp._events import McpProbed
 from soundstage.mcp._jsonrpc import RpcError
 
 LINE_LIMIT: Final = 256 * 1024 * 1024  # bytes of one message
 PROBE_WITHIN: Final = 5.0
 WITHIN: Final = 30.0
-_VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 
 Json = dict[str, Any]
 
@@ -261,26 +260,12 @@ def _command(
         raise ScriptError(
             f"the MCP server {name!r} has arguments or variables that are no text", seen=preview(dict(config))
         )
-    argv = tuple(_expanded(name, part, variables) for part in (command, *args))
-    return argv, {key: _expanded(name, value, variables) for key, value in env.items()}
+    argv = tuple(expanded(name, part, variables) for part in (command, *args))
+    return argv, {key: expanded(name, value, variables) for key, value in env.items()}
 
 
 def _all_text(values: Any, kind: Any = object) -> bool:
     return values is not None and isinstance(values, kind) and all(isinstance(value, str) for value in values)
-
-
-def _expanded(name: str, text: str, variables: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        known = variables.get(found["name"], found["default"])
-        if known is None:
-            raise ScriptError(
-                f"the MCP server {name!r} needs the variable {found['name']}",
-                seen=text,
-                hint="give it in environment=",
-            )
-        return known
-
-    return _VARIABLE.sub(value, text)
 
 
 async def start_mcp_server(

@@ -9,6 +9,7 @@ from typing import Annotated, cast
 import typer
 
 from soundstage.cli import level, warn
+from soundstage.tapes._mcp_stand_ins import entries_of
 from soundstage.tapes._run import MODES, Mode, RunOptions, RunOutcome, as_json, run_with_tape, upstreams_of
 from soundstage.tapes._twice import keep_masks, run_again, told
 
@@ -42,6 +43,13 @@ def record(
             help="openai=URL, anthropic=URL, gemini=URL: the base URL, as that SDK takes it; repeatable."
         ),
     ] = None,
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=COMMAND, NAME=URL, or the path of an .mcp.json: MCP servers to record; repeatable. The program "
+            "finds them by the command soundstage-mcp-NAME on its PATH, or at SOUNDSTAGE_MCP_NAME_URL."
+        ),
+    ] = None,
     twice: Annotated[  # noqa: FBT002
         bool,
         typer.Option(
@@ -69,19 +77,21 @@ def record(
         tuple(command),
         mode=cast(Mode, mode),
         upstreams=upstreams_of(upstream or ()),
+        mcp=entries_of(mcp or ()),
         journal=journal,
     )
     if twice and mode in ("once", "none") and tape.exists():
         raise typer.Exit(_again(options))
     outcome = run_with_tape(options)
-    if outcome.played or outcome.verdicts:
-        warn(f"played {outcome.played} exchange(s) of {tape}")
-    if outcome.recorded:
-        warn(f"recorded {outcome.recorded} exchange(s) into {tape}")
+    if outcome.played or outcome.mcp_played or outcome.verdicts:
+        warn(f"played {_counted(outcome.played, outcome.mcp_played)} of {tape}")
+    if outcome.recorded or outcome.mcp_recorded:
+        warn(f"recorded {_counted(outcome.recorded, outcome.mcp_recorded)} into {tape}")
     for secret in outcome.redacted:
         warn(f"redacted: {secret}")
-    code = _ended(outcome, command, nothing=not (outcome.recorded or outcome.played))
-    if twice and outcome.recorded and not outcome.problems:
+    some = outcome.recorded or outcome.played or outcome.mcp_recorded or outcome.mcp_played
+    code = _ended(outcome, command, nothing=not some)
+    if twice and (outcome.recorded or outcome.mcp_recorded) and not outcome.problems:
         code = _again(options) or code
     raise typer.Exit(code)
 
@@ -148,6 +158,10 @@ def _again(options: RunOptions) -> int:
         else "no mask needed"
     )
     return second.outcome.code if second.steady else FAILED
+
+
+def _counted(exchanges: int, lines: int) -> str:
+    return f"{exchanges} exchange(s)" + (f" and {lines} line(s) of MCP servers" if lines else "")
 
 
 def _ended(outcome: RunOutcome, command: list[str], *, nothing: bool = False, warned: bool = False) -> int:

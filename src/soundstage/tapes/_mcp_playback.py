@@ -78,6 +78,11 @@ class McpPlayback:
             if line.kind == "exchange" and line.method != "initialize" and line.number not in self._played
         )
 
+    @property
+    def played(self) -> int:
+        """How many exchanges have been played."""
+        return sum(line.kind == "exchange" for line in self._lines if line.number in self._played)
+
     def greeting(self, server: str) -> dict[str, Any] | None:
         """The recorded result of a server's handshake."""
         return next((line.result for line in self._of(server, "initialize")), None)
@@ -159,7 +164,7 @@ class McpPlayback:
             return self._verdict("extra call", f"{about}: nothing like it was recorded", server, None), None
         open_ones = [pair for pair in scored if pair[1].number not in self._played]
         found, near = min(open_ones or reversed(scored), key=lambda pair: len(pair[0]))
-        if not open_ones:
+        if not open_ones and method == CALL:
             about += ": all recorded calls of it have been played"
             return self._verdict("extra call", about, server, near, found), near
         first = found[0]

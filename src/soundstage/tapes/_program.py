@@ -36,6 +36,7 @@ async def run_program(
     environment: Mapping[str, str],
     isolation: AnyIsolation | None = None,
     cwd: Path | None = None,
+    reads: Sequence[Path] = (),
 ) -> int:
     """Run a program until nothing of it is left; its exit code, as a shell gives it.
 
@@ -47,12 +48,14 @@ async def run_program(
         environment: all of its variables.
         isolation: how far its network is kept apart; not at all unless given.
         cwd: its folder; ours unless given.
+        reads: files and folders that it has to see, however far it is kept apart.
 
     Raises:
         EnvironmentProblem: if it cannot be run, or the isolation cannot be had.
     """
     sandbox = Sandbox(journal, isolation=isolation) if isolation is not None else None
     if sandbox is not None:
+        sandbox.needs(*reads)
         await sandbox.open()
     process = ForegroundProcess(
         argv,

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -17,6 +18,7 @@ from soundstage.errors import ConfigError
 from soundstage.journal import EgressTried, Journal, Redactor, RunFinished, RunStarted
 from soundstage.models import ScriptedModel, load_script
 from soundstage.scripts import shown
+from soundstage.tapes._mcp_stand_ins import McpStandIns
 from soundstage.tapes._playback import Playback
 from soundstage.tapes._program import KEPT_ON_RECORD, best_isolation, run_program
 from soundstage.tapes._seen import keep_seen
@@ -40,6 +42,7 @@ class RunOptions(NamedTuple):
         mode: `once` records if there is no tape, else replays; `new` replays and records what is not there; `all`
             records anew; `none` replays.
         upstreams: base URLs of providers.
+        mcp: the program's MCP servers, as `.mcp.json` has them; a replay takes them from the tape.
         speed: of a replay: 1 keeps the recorded pace; none unless given.
         relaxed: go on after a divergence with the nearest exchange.
         isolation: how far a replay is kept apart; as far as the system allows unless given.
@@ -52,6 +55,7 @@ class RunOptions(NamedTuple):
     command: tuple[str, ...]
     mode: Mode = "once"
     upstreams: Mapping[str, str] = {}
+    mcp: Mapping[str, Mapping[str, Any]] = {}
     speed: float | None = None
     relaxed: bool = False
     isolation: AnyIsolation | None = None
@@ -71,6 +75,8 @@ class RunOutcome(NamedTuple):
         problems: what went wrong besides: providers that cannot be reached, secrets that cannot be taken out.
         tried: hosts that the program tried to reach in a replay.
         redacted: what was taken out of answers, because it was secret.
+        mcp_recorded: lines of MCP servers that were recorded.
+        mcp_played: exchanges with MCP servers that were played.
     """
 
     code: int
@@ -80,6 +86,8 @@ class RunOutcome(NamedTuple):
     problems: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
     redacted: tuple[str, ...] = ()
+    mcp_recorded: int = 0
+    mcp_played: int = 0
 
 
 def run_with_tape(options: RunOptions) -> RunOutcome:
@@ -140,17 +148,25 @@ async def _run(options: RunOptions) -> RunOutcome:
             clock=clock,
             speed=options.speed,
         )
-        await server.start()
-        try:
-            code = await program_at(
-                server, options, journal, closed=not recording or options.script is not None
-            )
-        finally:
-            await server.stop()
+        servers = McpStandIns(
+            tape,
+            journal,
+            playback=playback,
+            entries=options.mcp,
+            recording=recording,
+            environment=os.environ,
+            cwd=options.cwd if options.cwd is not None else Path.cwd(),
+        )
+        closed = not recording or options.script is not None
+        async with AsyncExitStack() as last:
+            for one in (server, servers):
+                await one.start()
+                last.push_async_callback(one.stop)
+            code = await program_at(server, options, journal, closed=closed, servers=servers)
         journal.append(RunFinished(), source="tape")
     finally:
         journal.close()
-    return _outcome(code, server, tape, playback, journal)
+    return _outcome(code, server, servers, playback, journal)
 
 
 def _tape(options: RunOptions, redactor: Redactor, here: Surroundings, *, anew: bool, now: str) -> Tape:
@@ -166,7 +182,14 @@ def _tape(options: RunOptions, redactor: Redactor, here: Surroundings, *, anew: 
     return tape
 
 
-async def program_at(server: TapeServer, options: RunOptions, journal: Journal, *, closed: bool) -> int:
+async def program_at(
+    server: TapeServer,
+    options: RunOptions,
+    journal: Journal,
+    *,
+    closed: bool,
+    servers: McpStandIns | None = None,
+) -> int:
     """Run the program on a server; its exit code.
 
     Args:
@@ -174,6 +197,7 @@ async def program_at(server: TapeServer, options: RunOptions, journal: Journal, 
         options: the program, its folder, its isolation.
         journal: where its start and exit go.
         closed: whether it reaches nothing else, and has stand-ins for keys.
+        servers: the MCP servers that it finds.
     """
     environment: dict[str, str] = {**os.environ, **KEPT_ON_RECORD}
     isolation: AnyIsolation | None = None
@@ -185,17 +209,26 @@ async def program_at(server: TapeServer, options: RunOptions, journal: Journal, 
         isolation = options.isolation if options.isolation is not None else best_isolation()
     else:
         environment.update(server.addresses())
+    if servers is not None:
+        environment.update(servers.environment(environment.get("PATH", os.defpath)))
     return await run_program(
-        options.command, journal, environment=environment, isolation=isolation, cwd=options.cwd
+        options.command,
+        journal,
+        environment=environment,
+        isolation=isolation,
+        cwd=options.cwd,
+        reads=servers.reads if servers is not None else (),
     )
 
 
 def _outcome(
-    code: int, server: TapeServer, tape: Tape, playback: Playback | None, journal: Journal
+    code: int, server: TapeServer, servers: McpStandIns, playback: Playback | None, journal: Journal
 ) -> RunOutcome:
+    tape = server.tape
     verdicts: tuple[Verdict, ...] = ()
+    recorded = server.recorded + servers.recorded
     if playback is not None:
-        last = playback.finish() if server.recorded == 0 else None
+        last = playback.finish() if recorded == 0 else None
         keep_seen(playback)
         verdicts = tuple(playback.verdicts) or ((last,) if last is not None else ())
     return RunOutcome(
@@ -203,9 +236,11 @@ def _outcome(
         recorded=server.recorded,
         played=len(tape.exchanges) - server.recorded - len(playback.unplayed) if playback is not None else 0,
         verdicts=verdicts,
-        problems=(*server.unreachable, *tape.problems),
+        problems=(*server.unreachable, *servers.problems, *tape.problems),
         tried=tried_hosts(journal),
         redacted=tuple(tape.redacted),
+        mcp_recorded=servers.recorded,
+        mcp_played=playback.mcp.played if playback is not None else 0,
     )
 
 

@@ -1,0 +1,140 @@
+"""Stand-ins for the MCP servers of a program: how the real ones are named, and how the program finds the others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from soundstage.errors import ConfigError, ScriptError, TapeError
+from soundstage.journal import Journal
+from soundstage.mcp import McpHttpClient, McpServer
+from soundstage.tapes import McpTapeLine, Playback, RecordingMcpServer, Tape
+from soundstage.tapes._commands import record
+from soundstage.tapes._mcp_stand_ins import McpStandIns, entries_of
+from support.mcp_clients import connected, running
+
+
+def test_servers_are_named_with_a_command_a_url_or_a_file(tmp_path):
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"web": {"url": "http://127.0.0.1:1/mcp"}}}))
+    found = entries_of(["notes=npx -y 'the notes' --x=1", "far=https://x.example/mcp?a=b", str(file)])
+    assert found == {
+        "notes": {"command": "npx", "args": ["-y", "the notes", "--x=1"]},
+        "far": {"type": "http", "url": "https://x.example/mcp?a=b"},
+        "web": {"url": "http://127.0.0.1:1/mcp"},
+    }
+
+
+@pytest.mark.parametrize("given", ["notes", "notes=", "notes='half", "", "missing.json"])
+def test_what_names_no_server_is_refused(given):
+    with pytest.raises(ConfigError) as caught:
+        entries_of([given])
+    assert given in str(caught.value)
+
+
+def test_a_server_is_named_once():
+    with pytest.raises(ConfigError, match="notes, twice"):
+        entries_of(["notes=a", "notes=b"])
+
+
+def stand_ins(tape, entries=None, *, playback=None, environment=None):
+    return McpStandIns(
+        tape,
+        Journal(),
+        playback=playback,
+        entries=entries or {},
+        recording=playback is None,
+        environment=environment or {},
+        cwd=Path.cwd(),
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-x", "../x", "a/b", "a=b"])
+def test_a_name_that_cannot_be_a_command_is_refused(name):
+    with pytest.raises(ConfigError, match="no name of an MCP server"):
+        stand_ins(Tape(), {name: {"command": "x"}})
+
+
+def test_names_with_one_variable_are_refused_and_so_is_an_entry_that_is_none():
+    with pytest.raises(ConfigError, match=r"a-b and a_b: SOUNDSTAGE_MCP_A_B_URL"):
+        stand_ins(Tape(), {"a-b": {"command": "x"}, "a_b": {"command": "x"}})
+    with pytest.raises(ScriptError, match="has no command"):
+        stand_ins(Tape(), {"notes": {}})
+
+
+def played_tape():
+    answer = {"content": [{"type": "text", "text": "tomatoes"}]}
+    params = {"name": "search", "arguments": {}}
+    return Tape(
+        mcp_lines=[
+            McpTapeLine(number=1, server="my-notes", method="tools/call", params=params, result=answer)
+        ]
+    )
+
+
+def test_a_replay_has_the_servers_of_its_tape_and_refuses_another():
+    tape = played_tape()
+    with pytest.raises(TapeError, match="nothing of an MCP server 'web'"):
+        stand_ins(tape, {"web": {"command": "x"}}, playback=Playback(tape))
+
+
+def test_a_program_finds_a_server_by_variable_by_command_and_by_configuration():
+    tape = played_tape()
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+
+    async def main():
+        servers = stand_ins(tape, playback=Playback(tape))
+        assert servers.environment("/bin") == {}
+        async with running(servers):
+            found = servers.environment("/usr/bin:/bin")
+            config = json.loads(found["SOUNDSTAGE_MCP_CONFIG"])["mcpServers"]
+            assert list(config) == ["my-notes"]
+            assert found["PATH"].endswith(":/usr/bin:/bin")
+            command = await asyncio.create_subprocess_exec(
+                "/usr/bin/env",
+                "soundstage-mcp-my-notes",
+                env={"PATH": found["PATH"]},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            command.stdin.write(json.dumps(hello).encode() + b"\n")
+            answer = json.loads(await command.stdout.readline())
+            assert answer["result"]["serverInfo"]["name"] == "my-notes"
+            command.stdin.close()
+            assert await command.wait() == 0
+            folder = Path(found["PATH"].split(":")[0])
+            assert servers.reads[0] == folder
+        assert not folder.exists()
+        return found["SOUNDSTAGE_MCP_MY_NOTES_URL"]
+
+    assert asyncio.run(main()).startswith("http://127.0.0.1:")
+
+
+def test_what_is_on_the_tape_is_played_and_the_rest_is_asked_and_recorded():
+    tape = played_tape()
+
+    async def main():
+        real = McpServer(Journal(), name="real")
+        real.tool("search", returns="basil")
+        async with running(real):
+            recording = RecordingMcpServer(
+                Journal(), McpHttpClient(real.url), tape, name="my-notes", playback=Playback(tape)
+            )
+            async with running(recording), connected(recording) as (client, _):
+                answers = [await client.call_tool("search", {}) for _ in "ab"]
+        return [answer.content[0].text for answer in answers], len(real.calls("search")), recording.recorded
+
+    answers, asked, recorded = asyncio.run(main())
+    assert (answers, asked) == (["tomatoes", "basil"], 1)
+    assert [line.method for line in tape.mcp_lines][-1:] == ["tools/call"]
+    assert recorded == len(tape.mcp_lines) - 1
+
+
+def test_the_command_record_refuses_a_server_that_is_none(tmp_path):
+    with pytest.raises(ConfigError, match="no MCP server"):
+        record(["true"], tmp_path / "t.tape", mcp=["notes"])
+    assert not (tmp_path / "t.tape").exists()
