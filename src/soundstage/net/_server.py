@@ -342,7 +342,7 @@ class HttpServer(Daemon):
                 body_within=self._body_within,
                 refused=self._refused,
             ),
-            ws="none" if self._websocket is None else _pinging(),
+            ws="none" if self._websocket is None else _websocket_protocol(),
             ws_per_message_deflate=False,
             ws_ping_interval=None,
             lifespan="off",
@@ -485,8 +485,8 @@ def _http_protocol() -> Any:
     return HttpProtocol
 
 
-def _pinging() -> Any:
+def _websocket_protocol() -> Any:
     """The class that speaks WebSocket; its libraries are loaded for servers that need them only."""
-    from soundstage.net._pings import PingingProtocol
+    from soundstage.net._frames import WebSocketProtocol
 
-    return PingingProtocol
+    return WebSocketProtocol

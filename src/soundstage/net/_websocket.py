@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 from soundstage.errors import InvalidStateError
 
-PING: Final = "soundstage.ping"  # see `_pings`, which is loaded by servers only
+PING: Final = "soundstage.ping"  # see `_frames`, which is loaded by servers only
 
 ABNORMAL: Final = (
     1006  # what a side notes when the other one is gone without a closing frame (RFC 6455, 7.4.1)
