@@ -42,6 +42,7 @@ _OTHER_VARIABLES: Final = frozenset(
         "SOUNDSTAGE_TOKEN",
     }
 )
+_PATHS: Final = ("journal", "runs")  # settings that are relative to the file that has them
 _WORDS: Final = {bool: "true or false", int: "a whole number", str: "text"}
 
 
@@ -56,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         seed: where ids come from.
         egress: what a test does when its app tries to reach a host outside, which is refused: `fail`, or `allow` it
             to try; `closed` fails, and refuses what is on this machine and not of the run, too.
+        runs: the folder in which runs are kept. In a settings file: relative to that file.
+        runs_index: URL of a database for their index; a file in that folder if empty.
         sources: where each value that is not a default comes from; see `source`.
     """
 
@@ -65,6 +68,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = False
     seed: int = 0
     egress: Literal["fail", "allow", "closed"] = "fail"
+    runs: Annotated[str, msgspec.Meta(min_length=1)] = ".soundstage"
+    runs_index: str = ""
     sources: dict[str, str] = {}
 
     def source(self, name: str) -> str:
@@ -151,7 +156,7 @@ def _from_table(table: Any, path: Path, section: str) -> Iterator[_Given]:
             f"{source} is not a table", expected="[tool.soundstage] and keys below it", seen=repr(table)
         )
     for name, value in table.items():
-        beside = name == "journal" and isinstance(value, str) and value
+        beside = name in _PATHS and isinstance(value, str) and value
         yield _Given(name, str(path.parent / value) if beside else value, source)
 
 

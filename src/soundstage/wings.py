@@ -134,6 +134,12 @@ _OURS: Final = (
         real_time=("otlp",),
     ),
     Wing(
+        name="runs",
+        events=("soundstage.runs._events",),
+        fixtures=("soundstage.runs._fixtures",),
+        commands={"runs": "soundstage.runs._command_line:runs"},
+    ),
+    Wing(
         name="tapes",
         fixtures=("soundstage.tapes._fixtures",),
         sources={"tape": "soundstage.tapes._source:TapeSource"},

@@ -267,6 +267,7 @@ def test_the_idle_plugin_loads_nothing_of_the_package_but_its_options_and_the_fi
                 "soundstage.pytest_plugin._budget",
                 "soundstage.pytest_plugin._clean",
                 "soundstage.containers._fixtures",
+                "soundstage.pytest_plugin._hooks",
                 "soundstage.pytest_plugin._pages",
                 "soundstage.pytest_plugin._schedules",
                 "soundstage.pytest_plugin._snapshots",

@@ -43,6 +43,7 @@ class ScratchFolder:
 
     Args:
         name: a folder in it, made as well, which `path` then is; nothing but its contents is in the way there.
+        parent: where it is made; the system's folder for such things unless given.
 
     Example:
         >>> with ScratchFolder() as folder:
@@ -51,8 +52,8 @@ class ScratchFolder:
         False
     """
 
-    def __init__(self, name: str = "") -> None:
-        parent = Path(tempfile.gettempdir())
+    def __init__(self, name: str = "", *, parent: Path | None = None) -> None:
+        parent = parent or Path(tempfile.gettempdir())
         if parent not in _swept:
             _swept.add(parent)
             sweep(parent)

@@ -1,15 +1,15 @@
 """The pytest plugin: fixtures for tests of LLM applications, and failure reports that show the trace.
 
-A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a
-test asks for something, so that the plugin costs next to nothing where it is not used; this file, `_snapshots`,
-`_schedules`, `_asynchronous`, `_budget`, `_source` and the fixtures of wings import pytest alone, and everything
-else is in `_stage`.
+A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a test asks
+for something, so that the plugin costs next to nothing where it is not used; this file, `_hooks`, `_snapshots`,
+`_schedules`, `_asynchronous`, `_budget`, `_source` and the fixtures of wings import pytest alone, and everything else
+is in `_stage`.
 
 How a test runs. The first fixture makes the `RunSetup` of the test: journal, clock, script, model. Fixtures add
-daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this
-plugin: on virtual time if all is in process, else on the machine's; daemons start before its body and stop
-after it. When the body has passed, the stage is checked: a strict script must have no rule left over, and no
-process may have tried to leave. When anything failed, the report gets the trace and the unused rules.
+daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this plugin: on
+virtual time if all is in process, else on the machine's; daemons start before its body and stop after it. When the
+body has passed, the stage is checked: a strict script must have no rule left over, and no process may have tried to
+leave. When anything failed, the report gets the trace and the unused rules.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import pytest
 from soundstage.errors import EnvironmentProblem
 from soundstage.pytest_plugin import _asynchronous, _budget, _pages
 from soundstage.pytest_plugin._clean import clean_report
+from soundstage.pytest_plugin._hooks import PhaseHooks, RunOfTest, is_watched, tell_phase
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
 from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook, name_of_test
 from soundstage.pytest_plugin._source import AnswerSource
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from soundstage.wire import ModelEndpoint
     from soundstage.worlds import Console, Workspace
 
-__all__ = ["AnswerSource", "name_of_test", "services_scope"]
+__all__ = ["AnswerSource", "RunOfTest", "name_of_test", "services_scope"]
 STAGE = pytest.StashKey["RunSetup"]()
 RUNS: pytest.StashKey[deque[Host]] = pytest.StashKey()
 SHOWN_RUNS = 3  # of the runs that a test makes with builders
@@ -59,6 +60,11 @@ MARKERS = (
         "a host outside. hosts: what it may reach."
     ),
 )
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """The hook of whoever keeps runs."""
+    pluginmanager.add_hookspecs(PhaseHooks)
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -162,8 +168,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Begin the report of a failed test with the cause; add the trace and the unused rules; write its page."""
     stage, hosts = item.stash.get(STAGE, None), item.stash.get(RUNS, ())
-    pages = item.config.stash.get(_pages.PAGES, None)
-    if (call.excinfo is None and pages is None) or "soundstage.host" not in sys.modules:
+    watched = is_watched(item)
+    if (call.excinfo is None and not watched) or "soundstage.host" not in sys.modules:
         report = yield
     else:
         from soundstage.pytest_plugin._headline import explain, tidy
@@ -178,8 +184,8 @@ def pytest_runtest_makereport(
         if not full and report.failed:
             tidy(report.longrepr)
         _clean(report, stage, hosts)
-        if pages is not None:
-            pages.add(item, report, runs)
+        if watched:
+            tell_phase(item, report, runs)
         if report.failed and call.excinfo is not None:
             report.sections.extend(sections_of(runs, call.excinfo.value))
     _clean(report, stage, hosts)

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from soundstage.pytest_plugin._hooks import ORDER, outcome_of
+
 if TYPE_CHECKING:
     from soundstage.pytest_plugin._runs import Ran
 
 HTML: Final = "--soundstage-html"
 EVERY: Final = "--soundstage-html-for"
-PAGES: pytest.StashKey[Pages] = pytest.StashKey()
 FAILURES: pytest.StashKey[list[str]] = pytest.StashKey()
-OUTCOME: pytest.StashKey[str] = pytest.StashKey()
 HEADLINE: pytest.StashKey[str] = pytest.StashKey()
-ORDER: Final = ("failed", "error", "xfailed", "xpassed", "skipped", "passed")
 
 
 def add_options(group: pytest.OptionGroup) -> None:
@@ -45,7 +44,6 @@ def register(config: pytest.Config) -> None:
     folder = config.getoption(HTML)
     if folder:
         pages = Pages(Path(".soundstage/failures") if folder == "-" else Path(folder))
-        config.stash[PAGES] = pages
         config.pluginmanager.register(pages, "soundstage-pages")
 
 
@@ -56,17 +54,11 @@ class Pages:
         self._folder = folder
         self._rows: dict[str, dict[str, Any]] = {}
 
-    def add(self, item: pytest.Item, report: Any, runs: Sequence[Ran]) -> None:
-        """Write the page of a test when it has failed, or when it is over and pages of all are asked for.
-
-        Args:
-            item: the test.
-            report: of one phase of it, without secrets.
-            runs: its runs.
-        """
+    def pytest_soundstage_phase(
+        self, item: pytest.Item, report: Any, runs: Sequence[Ran], outcome: str
+    ) -> None:
+        """Write the page of a test when it has failed, or when it is over and pages of all are asked for."""
         failures = item.stash.setdefault(FAILURES, [])
-        if report.when == "call" or not report.passed:
-            item.stash[OUTCOME] = _outcome(report)
         last = report.when == "teardown" and item.config.getoption(EVERY) == "all" and not failures
         if not (report.failed or last):
             return
@@ -79,9 +71,9 @@ class Pages:
             return
 
         def write() -> str:
-            outcome = "failed" if failures else item.stash.get(OUTCOME, "passed")
             headline = item.stash.get(HEADLINE, "")
-            path = write_test_page(self._folder, item, runs, outcome, (headline, "\n\n".join(failures)))
+            ended = "failed" if failures else outcome
+            path = write_test_page(self._folder, item, runs, ended, (headline, "\n\n".join(failures)))
             report.soundstage_page = path.name  # which pytest-xdist carries over
             return str(path)
 
@@ -96,7 +88,7 @@ class Pages:
         )
         row["seconds"] += report.duration
         if report.when == "call" or not report.passed:
-            row["outcome"] = min(filter(None, (row["outcome"], _outcome(report))), key=ORDER.index)
+            row["outcome"] = min(filter(None, (row["outcome"], outcome_of(report))), key=ORDER.index)
         if report.failed and not row["headline"]:
             row["headline"] = _headline(report)
         row["page"] = getattr(report, "soundstage_page", "") or row["page"]
@@ -119,12 +111,6 @@ class Pages:
         rows = [IndexRow(name, **row) for name, row in self._rows.items()]
         rows.sort(key=lambda row: ORDER.index(row.outcome or "passed"))
         return str(write_index(self._folder / "index.html", rows))
-
-
-def _outcome(report: Any) -> str:
-    if hasattr(report, "wasxfail"):
-        return "xfailed" if report.skipped else "xpassed"
-    return "error" if report.failed and report.when != "call" else str(report.outcome)
 
 
 def _headline(report: Any) -> str:

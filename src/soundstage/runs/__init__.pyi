@@ -1,0 +1,40 @@
+from ._disk import Disk as Disk
+from ._errors import (
+    ContentNotFoundError as ContentNotFoundError,
+)
+from ._errors import (
+    DamagedContentError as DamagedContentError,
+)
+from ._errors import (
+    DiskFullError as DiskFullError,
+)
+from ._errors import (
+    RunNotFoundError as RunNotFoundError,
+)
+from ._errors import (
+    SchemaError as SchemaError,
+)
+from ._errors import (
+    StoreBusyError as StoreBusyError,
+)
+from ._errors import (
+    StreamConsumedError as StreamConsumedError,
+)
+from ._events import (
+    IndexRebuilt as IndexRebuilt,
+)
+from ._files import LazyFile as LazyFile
+from ._record import (
+    Blob as Blob,
+)
+from ._record import (
+    Bundle as Bundle,
+)
+from ._record import (
+    RunRecord as RunRecord,
+)
+from ._record import (
+    new_run_id as new_run_id,
+)
+from ._store import RunStore as RunStore
+from ._stored import StoredRun as StoredRun

@@ -1,0 +1,111 @@
+"""Content by its hash: equal content lies in a store once, however many runs have it.
+
+Content is first staged in a folder of its owner, without a lock, where it is cleaned of secrets and hashed as it
+comes by. Then, with the lock, it is moved to its place, in one step. So what lies at its place is always whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from soundstage.errors import EnvironmentProblem
+from soundstage.journal import Redactor
+from soundstage.runs._disk import Disk
+from soundstage.runs._files import PIECE
+from soundstage.runs._record import Blob
+
+FOLDER: Final = "objects"
+OVERLAP: Final = 8192  # bytes; keys are shorter
+Content = bytes | str | Path
+
+
+class StagedContent(NamedTuple):
+    """Content on its way: its reference, and where it is."""
+
+    blob: Blob
+    place: Path
+
+
+class Objects:
+    """The content of a store.
+
+    Args:
+        root: the store.
+        disk: what does the steps.
+    """
+
+    def __init__(self, root: Path, disk: Disk) -> None:
+        self.root = root / FOLDER
+        self._disk = disk
+
+    def place(self, sha256: str) -> Path:
+        """Where content of a hash is, or would be."""
+        return self.root / sha256[:2] / sha256[2:]
+
+    def stage(self, content: Content, place: Path, redactor: Redactor) -> StagedContent:
+        """Write content into a new file, without secrets.
+
+        Raises:
+            EnvironmentProblem: if it is a path that cannot be read.
+        """
+        found, size = hashlib.sha256(), 0
+
+        def counted() -> Iterator[bytes]:
+            nonlocal size
+            for piece in _clean(_pieces(content), redactor):
+                found.update(piece)
+                size += len(piece)
+                yield piece
+
+        self._disk.write(place, counted())
+        return StagedContent(Blob(found.hexdigest(), size), place)
+
+    def take(self, staged: Iterable[StagedContent]) -> None:
+        """Move what is new to its place; for who has the lock."""
+        folders = set()
+        for blob, place in staged:
+            there = self.place(blob.sha256)
+            if not place.exists() or (there.exists() and there.stat().st_size == blob.size):
+                continue  # equal content is there, from this run or another
+            self._disk.make_folder(there.parent)
+            self._disk.move(place, there)
+            folders.add(there.parent)
+        for folder in folders:
+            self._disk.settle(folder)
+        if folders:
+            self._disk.settle(self.root)
+
+    def stored(self) -> Iterator[tuple[str, Path]]:
+        """Hash and place of all content."""
+        for place in sorted(self.root.glob("??/*")):
+            yield place.parent.name + place.name, place
+
+
+def _pieces(content: Content) -> Iterator[bytes]:
+    if isinstance(content, Path):
+        try:
+            with content.open("rb") as file:
+                while piece := file.read(PIECE):
+                    yield piece
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"the file {content} cannot be kept", seen=error.strerror or str(error)
+            ) from None
+    else:
+        yield content.encode("utf-8", "replace") if isinstance(content, str) else content
+
+
+def _clean(pieces: Iterable[bytes], redactor: Redactor) -> Iterator[bytes]:
+    """Without secrets, those that a border between pieces cuts included: of each piece the end waits for the next."""
+    rest = b""
+    for piece in pieces:
+        data = rest + piece
+        border = max(len(data) - OVERLAP, 0)
+        border = min((start for start, end in redactor.spans(data) if start < border < end), default=border)
+        yield redactor.bytes(data[:border])
+        rest = data[border:]
+    if rest:
+        yield redactor.bytes(rest)

@@ -1,0 +1,272 @@
+"""A store: a folder with runs, saved in one step, found by an index, removed when they are old.
+
+    .soundstage/runs/20261123T103000000Z-4f1c.../run.json        the record, and a reference for each file
+    .soundstage/runs/20261123T103000000Z-4f1c.../journal.jsonl
+    .soundstage/objects/ab/cdef...                               content by its sha256
+    .soundstage/runs.db                                          the index, made of the folders of the runs
+
+How a run is saved. Everything is written into a folder of the saver first, beside the runs, and written back to the
+disk. Then, with the lock of the store: content moves to its place by its hash, and last the whole folder of the run
+moves among the others. That one move is the moment at which the run is there: before it nobody sees anything, behind
+it all is whole. Only then the index gets its row. A saver that dies leaves its folder, which the next one removes
+(`ScratchFolder`), or content without a run, which a cleanup removes, or a run without a row, which the next question
+finds (`_catalogue`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from soundstage.clock import Clock, SystemClock
+from soundstage.errors import WrongValueError
+from soundstage.guard import real_environment
+from soundstage.journal import Record, Redactor, clean_records, encode_records, read_journal
+from soundstage.lifecycle import ScratchFolder
+from soundstage.runs._catalogue import Catalogue
+from soundstage.runs._disk import Disk
+from soundstage.runs._errors import RunNotFoundError, told
+from soundstage.runs._lock import WITHIN
+from soundstage.runs._objects import Content, Objects, StagedContent
+from soundstage.runs._query import RunQuery
+from soundstage.runs._record import (
+    JOURNAL,
+    RECORD,
+    Bundle,
+    RunRecord,
+    checked_transcripts,
+    decode_bundle,
+    encode_bundle,
+    require_path,
+)
+from soundstage.runs._stored import KEEP, KEEPS, StoredRun
+from soundstage.trace import ToolUse
+
+DEFAULT: Final = ".soundstage"
+Journaled = Iterable[Record] | Path
+
+
+class RunStore:
+    """A folder with runs. It is made when the first run is saved.
+
+    Threads and processes may use one store at the same time.
+
+    Args:
+        root: the folder; `.soundstage` unless given.
+        index: URL of a database for the index, `postgresql://...`; unless given, a file of SQLite in the folder.
+        within: seconds to wait for others that write.
+        clock: says how old runs are.
+        disk: does the steps on files.
+
+    Raises:
+        ConfigError: when the index is first used, if its URL is none of SQLite or PostgreSQL.
+
+    Example:
+        ::
+
+            store = RunStore()
+            store.save(record, journal=records, files={"report.html": Path("report.html")})
+            for run in store.list(test="tests/test_shop.py::test_buy", outcome="failed", days=30):
+                print(store.open(run.id).files["report.html"].text())
+    """
+
+    def __init__(
+        self,
+        root: Path | str = DEFAULT,
+        *,
+        index: str = "",
+        within: float = WITHIN,
+        clock: Clock | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        self.root = Path(root).resolve()
+        self.clock = clock or SystemClock()
+        self.disk = disk or Disk()
+        self.objects = Objects(self.root, self.disk)
+        self.catalogue = Catalogue(self.root, index, within, self.clock, self.disk)
+
+    def __repr__(self) -> str:
+        return f"<RunStore {self.root}>"
+
+    def close(self) -> None:
+        """Let go of the index; it is opened again when it is needed."""
+        self.catalogue.close()
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Folders among the runs whose record cannot be read, as of the last look; they are not listed."""
+        return self.catalogue.unreadable
+
+    def save(
+        self,
+        record: RunRecord,
+        *,
+        journal: Journaled | None = None,
+        files: Mapping[str, Content] | None = None,
+        transcripts: Iterable[ToolUse | Mapping[str, Any]] | None = None,
+        redactor: Redactor | None = None,
+    ) -> StoredRun:
+        """Keep a run that is over. When this returns, nothing but the disk itself can lose it.
+
+        Args:
+            record: what is known of it.
+            journal: its records, or the file that has them.
+            files: by path, as bytes, text, or the path of a file that is there.
+            transcripts: its tool calls, as `trace.tools` has them.
+            redactor: knows the secrets that must not reach the disk; unless given, those of the environment.
+
+        Raises:
+            WrongValueError: if the store has that run, or a path leads out of the run.
+            SchemaError: if a transcript is not as its schema says.
+            DiskFullError: if there is no space.
+            StoreBusyError: if somebody else writes all the time.
+            EnvironmentProblem: if the index cannot be reached; the run is kept, and found when it can be again.
+        """
+        for path in files or {}:
+            require_path(path)
+        redactor = redactor or Redactor.from_environment(real_environment())
+        calls = None if transcripts is None else redactor.json(checked_transcripts(list(transcripts)))
+        with told("keep a run", self.root), self._staging() as folder:
+            content: dict[str | None, Content] = {}
+            content.update(files or {})
+            if calls is not None:
+                content[None] = calls
+            staged = {
+                path: self.objects.stage(given, folder / str(number), redactor)
+                for number, (path, given) in enumerate(content.items())
+            }
+            bundle = self._write(folder / "run", record, journal or (), staged, redactor)
+            with self.catalogue.held("keep a run"):
+                self._commit(folder / "run", bundle, staged.values())
+        return StoredRun(self.catalogue.runs / bundle.run.folder, bundle, self.objects)
+
+    @contextlib.contextmanager
+    def _staging(self) -> Iterator[Path]:
+        """A folder of this process on the store's disk."""
+        beside = self.root / "tmp"
+        self.disk.make_folder(beside)
+        with ScratchFolder(parent=beside) as scratch:
+            yield scratch.path
+
+    def _write(
+        self,
+        folder: Path,
+        record: RunRecord,
+        journal: Journaled,
+        staged: Mapping[str | None, StagedContent],
+        redactor: Redactor,
+    ) -> Bundle:
+        """The folder of a run, on the disk, but not yet among the others. What is in it has no secrets."""
+        records = read_journal(journal) if isinstance(journal, Path) else list(journal)
+        blobs = {path: content.blob for path, content in staged.items()}
+        calls = blobs.pop(None, None)
+        files = {path: blob for path, blob in blobs.items() if path is not None}
+        bundle = Bundle(run=record, records=len(records), transcripts=calls, files=files)
+        data = redactor.json(encode_bundle(bundle))
+        self.disk.make_folder(folder)
+        self.disk.write(folder / JOURNAL, encode_records(clean_records(records, redactor)))
+        self.disk.write(folder / RECORD, [data])
+        self.disk.settle(folder)
+        return decode_bundle(data, RECORD)
+
+    def _commit(self, folder: Path, bundle: Bundle, content: Iterable[StagedContent]) -> None:
+        there = self.catalogue.runs / bundle.run.folder
+        if there.exists():
+            raise WrongValueError(
+                f"the store {self.root} has the run {bundle.run.folder}",
+                expected="an id of its own for each run",
+                hint="`new_run_id()` makes one",
+            )
+        self.disk.make_folder(self.catalogue.runs)
+        self.objects.take(content)
+        self.catalogue.change(lambda: self.disk.move(folder, there), add=[bundle.run])
+
+    def list(
+        self,
+        *,
+        test: str = "",
+        driver: str = "",
+        status: str = "",
+        outcome: str = "",
+        labels: Mapping[str, str] | None = None,
+        days: float | None = None,
+        since: datetime | None = None,
+        before: datetime | None = None,
+        limit: int = 0,
+    ) -> list[RunRecord]:
+        """The runs that fit, the newest first. What is not given does not matter.
+
+        Args:
+            test: id of the test, whole.
+            driver: who ran them.
+            status: `complete`, `partial` or `failed`.
+            outcome: `passed`, `failed`, ...: see `RunRecord`.
+            labels: all of these.
+            days: that began in the last so many days.
+            since: that began then or later.
+            before: that began earlier.
+            limit: so many at most; 0 for all.
+
+        Raises:
+            WrongValueError: for a status or an outcome that no run can have, `days` and `since` together, or a time
+                without a zone.
+        """
+        if days is not None and since is not None:
+            raise WrongValueError("`days` and `since` both say from when on", hint="give one of them")
+        if any(moment is not None and moment.tzinfo is None for moment in (since, before)):
+            raise WrongValueError("a time has a time zone", hint="write: datetime.now(UTC)")
+        since = since if days is None else self.clock.wall() - timedelta(days=days)
+        query = RunQuery(test, driver, status, outcome, labels or {}, since, before, limit)
+        query.require_words()
+        if not self.catalogue.runs.is_dir():
+            return []
+        with told("be read", self.root):
+            return self.catalogue.ask(lambda index: index.find(query))
+
+    def open(self, run: str) -> StoredRun:
+        """A run with its files, none of which has been read yet.
+
+        Args:
+            run: its id, the name of its folder, or how one of them begins.
+
+        Raises:
+            RunNotFoundError: if no run begins so, or several do.
+            HarnessError: if its record cannot be read.
+        """
+        found = self.find(run)
+        with told("be read", self.root):
+            path = self.catalogue.runs / found.folder
+            return StoredRun(
+                path, decode_bundle((path / RECORD).read_bytes(), str(path / RECORD)), self.objects
+            )
+
+    def find(self, run: str) -> RunRecord:
+        """The record of a run. Argument and errors as of `open`."""
+        found: list[RunRecord] = []
+        if run and self.catalogue.runs.is_dir():
+            with told("be read", self.root):
+                found = self.catalogue.ask(lambda index: index.begin_with(run))
+        if len(found) == 2 and found[0].id == run != found[1].id:
+            found.pop()
+        if len(found) != 1:
+            raise RunNotFoundError(
+                f"the store {self.root} has {'several runs' if found else 'no run'} {run!r}",
+                expected="the id of a run, its folder's name, or enough of one of them",
+                seen=", ".join(record.folder for record in found),
+                hint="soundstage runs list",
+            )
+        return found[0]
+
+    def keep(self, run: str, *, kept: bool = True) -> StoredRun:
+        """Mark a run to be kept whatever its age, or take that back. Argument and errors as of `open`."""
+        opened = self.open(run)
+        with told("mark a run", self.root), self.catalogue.held("mark a run"):
+            if kept:
+                (opened.path / KEEP).touch()
+            else:
+                for name in KEEPS:
+                    self.disk.remove(opened.path / name)
+        return opened
