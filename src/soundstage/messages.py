@@ -291,6 +291,7 @@ class ByteDelivery(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_def
         comments: whether comments stand between the events.
         cut: bytes after which the connection breaks.
         dropped: whether the connection is closed without any answer, in the place of a cut.
+        body: the bytes themselves, as a provider has sent them; those of the wire format unless given.
     """
 
     pieces: Literal["", "whole", "bytes", "characters", "drawn"] = ""
@@ -299,6 +300,7 @@ class ByteDelivery(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_def
     comments: bool = False
     cut: int | None = None
     dropped: bool = False
+    body: bytes = b""
 
 
 class StartChunk(_Tagged, frozen=True, kw_only=True, tag="start"):

@@ -15,10 +15,13 @@ alone, and so should the `__init__` of its package, or load its names when they 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from soundstage.errors import EnvironmentProblem
@@ -26,7 +29,7 @@ from soundstage.errors import EnvironmentProblem
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["GROUP", "Wing", "lazy_window", "load_target", "wings"]
+__all__ = ["GROUP", "Wing", "lazy_window", "load_target", "reader_of", "wings"]
 
 GROUP: Final = "soundstage.wings"
 
@@ -43,6 +46,8 @@ class Wing:
         scripts: top-level keys of script files of its own, each with `module:name` of a function that checks such a
             file and returns its problems, for `soundstage check`.
         commands: names of commands of `soundstage`, each with `module:name` of a function, or of a `typer.Typer`.
+        models: fields of the first line of files of its own that can answer as a model, each with `module:name` of a
+            function that takes the path, and returns what makes a model for each run.
         readers: fields of the first line of files of its own that tell of a run, each with `module:name` of a function
             that reads such a file: `soundstage show` and `diff` take it as they take a journal. The function gets the
             path and returns a `report.RunFile`.
@@ -63,6 +68,7 @@ class Wing:
     fixtures: tuple[str, ...] = ()
     real_time: tuple[str, ...] = ()
     scripts: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
     readers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
@@ -143,6 +149,7 @@ _OURS: Final = (
         name="tapes",
         fixtures=("soundstage.tapes._fixtures",),
         sources={"tape": "soundstage.tapes._source:TapeSource"},
+        models=dict.fromkeys(("line", "timestamp"), "soundstage.tapes._taped_model:models_of_tape"),
         readers=dict.fromkeys(("line", "timestamp"), "soundstage.tapes._as_run:run_of_tape"),
         commands={
             "codegen": "soundstage.tapes._codegen_command:codegen",
@@ -227,6 +234,30 @@ def load_target(target: str) -> Any:
     """
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def reader_of(path: Path, readers: Callable[[Wing], Mapping[str, str]]) -> Any:
+    """The function with which a wing reads a file; nothing if none does. A wing does by a field of the first line.
+
+    Args:
+        path: the file.
+        readers: those of a wing: `module:name` of a function by the name of a field.
+
+    Example:
+        >>> reader_of(Path("no.such.file"), lambda wing: wing.models)
+    """
+    fields = _fields_of_first_line(path)
+    for wing in wings():
+        for name in fields & set(readers(wing)):
+            return load_target(readers(wing)[name])
+    return None
+
+
+def _fields_of_first_line(path: Path) -> set[str]:
+    with contextlib.suppress(OSError, ValueError, RecursionError), path.open("rb") as file:
+        found = json.loads(next((line for line in file if line.strip()), b"null"))
+        return set(found) if isinstance(found, dict) else set()
+    return set()
 
 
 Window = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]

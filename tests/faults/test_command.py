@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from soundstage.tapes import Tape
+from soundstage.tapes._run import RunOptions, run_with_tape
 from support.sweeps import ANSWER, NOTE
 
 AGENT = Path(__file__).resolve().parent.parent / "support" / "plain_agent.py"
@@ -34,10 +36,10 @@ def faults(tmp_path):
     shutil.copy(AGENT, tmp_path / "agent.py")
     (tmp_path / "script.json").write_text(json.dumps(SCRIPT))
 
-    def go(*options, tries="2"):
-        command = [sys.executable, "-m", "soundstage.cli", "faults", "script.json", *options]
+    def go(*options, tries="2", source="script.json"):
+        command = [sys.executable, "-m", "soundstage.cli", "faults", source, *options]
         return subprocess.run(
-            [*command, "--", sys.executable, "agent.py", tries],
+            [*command, "--", sys.executable, "agent.py", *([tries] if isinstance(tries, str) else tries)],
             cwd=tmp_path,
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "COLUMNS": "100", "TERM": "dumb"},
             capture_output=True,
@@ -68,6 +70,31 @@ def test_a_finding_ends_with_1_and_the_command_that_it_shows_runs_that_case_agai
     command = again.removeprefix("one of them again: soundstage ")
     assert command.startswith("faults script.json --seed 3 --kinds 529 --allow survived --only 1:529 -- ")
     repeated = faults(*command.partition(" -- ")[0].split()[2:], tries="1")
+    assert repeated.returncode == 1
+    assert "1 faulty run over 2 model calls" in repeated.stdout
+
+
+def test_a_tape_is_swept_and_the_command_that_is_shown_runs_a_case_on_the_tape_again(faults, tmp_path):
+    run_with_tape(
+        RunOptions(
+            tmp_path / "notes.tape",
+            (sys.executable, "agent.py", "2", "stream"),
+            mode="all",
+            script=tmp_path / "script.json",
+            isolation="process",
+            cwd=tmp_path,
+        )
+    )
+    assert len(Tape.load(tmp_path / "notes.tape")) == 2
+    done = faults(
+        "--kinds", "cut-tool,outage", "--allow", "survived", tries=("1", "stream"), source="notes.tape"
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1:cut-tool" in done.stdout
+    again = next(line for line in done.stdout.splitlines() if line.startswith("one of them again: "))
+    command = again.removeprefix("one of them again: soundstage ")
+    assert command.startswith("faults notes.tape --seed 0 --kinds cut-tool,outage --allow survived --only 1:")
+    repeated = faults(*command.partition(" -- ")[0].split()[2:], tries=("1", "stream"), source="notes.tape")
     assert repeated.returncode == 1
     assert "1 faulty run over 2 model calls" in repeated.stdout
 

@@ -95,6 +95,12 @@ class FaultCase(NamedTuple):
     injection: Injection
 
 
+def bytes_of(chunks: Chunks) -> bytes:
+    """The recorded bytes of a reply; empty if there are none."""
+    first = chunks[0] if chunks else None
+    return first.delivery.body if isinstance(first, StartChunk) and first.delivery is not None else b""
+
+
 def fine(chunks: Chunks) -> list[ModelChunk]:
     """The chunks in pieces of one character."""
     return [piece for chunk in chunks for piece in _characters(chunk)]

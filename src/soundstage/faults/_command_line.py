@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from soundstage.cli import FAILED, LEVELS, ScriptFile, level, say, warn
+from soundstage.cli import FAILED, LEVELS, level, say, warn
 
 ALLOWED: Final = "survived,gave up"
 WITHIN: Final = 60.0
@@ -20,7 +20,15 @@ CASE: Final = "CASE"  # stands for a case
 
 
 def faults(
-    script: ScriptFile,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            exists=True,
+            dir_okay=False,
+            metavar="SCRIPT_OR_TAPE",
+            help="Script: YAML, JSON, or a Python file that defines `script`; or a tape.",
+        ),
+    ],
     command: Annotated[list[str], typer.Argument(help="The program and its arguments, after `--`.")],
     only: Annotated[str, typer.Option(metavar="CASE", help="Run this case alone, e.g. 2:cut-tool.")] = "",
     kinds: Annotated[str, typer.Option(help="Kinds of faults, with commas between; all unless given.")] = "",
@@ -43,7 +51,7 @@ def faults(
     isolation: Annotated[str, typer.Option(help=LEVELS)] = "process",
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
-    """Run a program on a script, once for each model call and each kind of fault, and say how it takes them.
+    """Run a program on a script or a tape, once for each model call and each kind of fault, and say how it takes them.
 
     A good run comes first. The table has a row for each faulty one: survived, gave up, wrong result, hung, crashed.
     Progress goes to standard error. Exit codes: 0 nothing to mend, 1 something to mend, 2 wrong usage, or the good run
@@ -71,7 +79,7 @@ def faults(
         *_pair("--isolation", isolation, "process"),
         *(word for name in env or () for word in ("--env", name)),
     ]
-    again = ["soundstage", "faults", str(script), "--seed", str(seed), *given, "--only", CASE, "--", *command]
+    again = ["soundstage", "faults", str(source), "--seed", str(seed), *given, "--only", CASE, "--", *command]
     options = SweepOptions(
         kinds_named(_listed(kinds)),
         Terms(max_wait, wire=True, patience=within / 2, cuts=_number(cuts)),
@@ -84,7 +92,7 @@ def faults(
     settings = ProgramSettings(
         command, folder.resolve(), within, allow=tuple(env or ()), isolation=level(isolation)
     )
-    swept = asyncio.run(sweep_program(source_in(script), settings, options, warn))
+    swept = asyncio.run(sweep_program(source_in(source), settings, options, warn))
     say(json.dumps(swept.as_json(), indent=2) if as_json else str(swept))
     if swept.findings:
         raise typer.Exit(FAILED)

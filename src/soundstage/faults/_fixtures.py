@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from soundstage.wings import wings
+
 if TYPE_CHECKING:
     from soundstage.faults import FaultSweeper
     from soundstage.host import Setup
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 MARK: Final = "faults"
 OPTION: Final = "--soundstage-fault"
 MARKER: Final = (
-    "faults(kinds=(), seed=0, allow=('survived', 'gave up'), within=3600): how the fixture `faults` sweeps: kinds of "
+    "faults(source=None, kinds=(), seed=0, allow=('survived', 'gave up'), within=3600): how the fixture `faults` "
+    "sweeps: a tape or a script in the place of the test's, from the folder of the test file, kinds of "
     f"faults, seed of what is drawn, verdicts that pass, virtual seconds of a run; {OPTION}=CASE runs one case alone."
 )
 
@@ -33,9 +36,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a mark that nothing would come of."""
+    """Refuse a mark that nothing would come of, and one beside a mark with which something else answers."""
+    others = [mark for wing in wings() for mark in wing.sources]
     for item in items:
-        if item.get_closest_marker(MARK) is not None and MARK not in getattr(item, "fixturenames", ()):
+        if item.get_closest_marker(MARK) is None:
+            continue
+        other = next((mark for mark in others if item.get_closest_marker(mark) is not None), "")
+        if other:
+            raise pytest.UsageError(
+                f"{item.nodeid} has the marks `faults` and `{other}`: a sweep asks a model of its own for each run; "
+                "write @pytest.mark.faults(source='x.tape') alone"
+            )
+        if MARK not in getattr(item, "fixturenames", ()):
             raise pytest.UsageError(
                 f"{item.nodeid} has the mark `faults`, and does not ask for the fixture `faults`: "
                 "write def test_x(script, faults): ... faults(agent)"
@@ -44,8 +56,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def faults(stage: Setup, model: Model, request: pytest.FixtureRequest) -> FaultSweeper:  # noqa: ARG001
-    """Sweeps an agent in process over this test's script, with faults: `faults(agent)`; see the mark `faults`."""
+    """Sweeps an agent in process over this test's script, or a tape: `faults(agent)`; see the mark `faults`."""
     from soundstage.faults import FaultSweeper
+    from soundstage.faults._source import source_in
 
     item: Any = request.node
     if inspect.iscoroutinefunction(item.obj):
@@ -53,5 +66,7 @@ def faults(stage: Setup, model: Model, request: pytest.FixtureRequest) -> FaultS
             f"{item.nodeid}: a sweep has an event loop for each run: write def {item.name}(...)"
         )
     mark = item.get_closest_marker(MARK)
-    only = request.config.getoption(OPTION)
-    return FaultSweeper(stage.script, item.nodeid, only, dict(mark.kwargs) if mark is not None else {})
+    options: dict[str, Any] = dict(mark.kwargs) if mark is not None else {}
+    named = options.pop("source", None)
+    source = source_in(item.path.parent / named) if named is not None else stage.script
+    return FaultSweeper(source, item.nodeid, request.config.getoption(OPTION), options)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -24,12 +25,13 @@ from soundstage.faults._cases import (
     Inject,
     Injection,
     Terms,
+    bytes_of,
     content,
     fine,
 )
 from soundstage.faults._stream_kinds import STREAM_KINDS
 from soundstage.messages import ByteDelivery, FinishChunk, ModelChunk, StartChunk, TextChunk, ToolCallChunk
-from soundstage.models import ErrorSpec, ReplyFault
+from soundstage.models import AnswerReader, ErrorSpec, ReplyFault
 
 
 def emptied(chunks: Chunks) -> list[ModelChunk]:
@@ -74,12 +76,26 @@ def _cut(places: Callable[[ModelCall], list[int]]) -> Inject:
         if not found:
             return {}
         after = at.drawn.choice(found)
+        if at.terms.wire and at.call.request.stream and (data := bytes_of(at.call.chunks)):
+            place = _place_in(data, at.call, after)
+            cut = ByteDelivery(cut=place)
+            return {"": Injection(at.call.number, delivery=cut, remark=f"after {place} of {len(data)} bytes")}
         remark = f"after {after} of {len(content(fine(at.call.chunks)))} characters"
         return {
             "": Injection(at.call.number, ReplyFault(type="cut", after=after), reshape=fine, remark=remark)
         }
 
     return inject
+
+
+def _place_in(data: bytes, call: ModelCall, after: int) -> int:
+    """The byte of a recorded answer in the middle of the event that brings its character `after`."""
+    reader, seen = AnswerReader(call.request.format), 0
+    for event in _EVENTS.finditer(data):
+        seen += len(content(fine(reader.feed(event[0]))))
+        if seen >= after:
+            return (event.start() + event.end()) // 2
+    return len(data) // 2
 
 
 def _stall(at: FaultPlace) -> dict[str, Injection]:
@@ -119,6 +135,7 @@ def _slow(at: FaultPlace) -> dict[str, Injection]:
     return {"": Injection(at.call.number, reshape=fine, pause=pause, remark=remark)}
 
 
+_EVENTS: Final = re.compile(rb".+?(?:(?:\r?\n){2}|$)", re.DOTALL)
 TIMEOUTS: Final = ("x-stainless-read-timeout", "x-stainless-timeout")  # seconds
 BUSY: Final = "rate limit exceeded, injected by a sweep"
 OVERLOADED: Final = ErrorSpec(status=529, type="overloaded_error", message="overloaded, injected by a sweep")

@@ -14,8 +14,8 @@ import msgspec
 
 from soundstage.clock import running_clock
 from soundstage.faults._calls import asks_the_same
-from soundstage.faults._cases import Injection
-from soundstage.messages import ByteDelivery, ModelChunk, ModelRequest, StartChunk, TextChunk
+from soundstage.faults._cases import Injection, bytes_of
+from soundstage.messages import ModelChunk, ModelRequest, StartChunk, TextChunk
 from soundstage.models import ErrorSpec, FaultyModel, Model, Wrapper
 
 
@@ -76,7 +76,7 @@ class SweptModel(Wrapper):
         if not isinstance(injection.fault, ErrorSpec):
             chunks = [chunk async for chunk in self._good(request)]
             self._due = request, chunks
-            given = _Given(_sent(injection.reshape(chunks), injection.delivery), injection.pause)
+            given = _Given(_sent(injection, chunks), injection.pause)
         model = given if injection.fault is None else FaultyModel(given, injection.fault)
         async for chunk in model.stream(request):
             yield chunk
@@ -96,13 +96,18 @@ class _Given:
             yield chunk
 
 
-def _sent(chunks: Sequence[ModelChunk], delivery: ByteDelivery | None) -> Sequence[ModelChunk]:
-    """The chunks of a reply, whose first one says how it is delivered."""
-    if delivery is None:
+def _sent(injection: Injection, good: Sequence[ModelChunk]) -> Sequence[ModelChunk]:
+    """The chunks of a reply, whose first one says how it is delivered. Recorded bytes stay what is sent, unless
+    something in them is another.
+    """
+    chunks, delivery, body = injection.reshape(good), injection.delivery, bytes_of(good)
+    if delivery is not None and injection.fault is None:
+        delivery = msgspec.structs.replace(delivery, body=body)
+    if delivery is None and not body:
         return chunks
     if chunks and isinstance(chunks[0], StartChunk):
         return [msgspec.structs.replace(chunks[0], delivery=delivery), *chunks[1:]]
-    return [StartChunk(delivery=delivery), *chunks]
+    return [StartChunk(delivery=delivery), *chunks] if delivery is not None else chunks
 
 
 async def _never() -> AsyncIterator[ModelChunk]:

@@ -22,7 +22,7 @@ from soundstage.faults._calls import actions_of, calls_of
 from soundstage.faults._cases import Injection
 from soundstage.faults._model import SweptModel
 from soundstage.faults._outcome import Files, Outcome, counted, crash_in
-from soundstage.faults._source import ModelSource
+from soundstage.faults._source import ModelSource, PlacedModel
 from soundstage.host import Composition
 from soundstage.journal import Journal
 from soundstage.worlds import Workspace
@@ -69,10 +69,13 @@ async def run_program(
         workspace = parts.add(Workspace)
         states: list[Files] = []
         limit = settings.limit if settings.limit is not None else 1_000_000
-        model = SweptModel(source(), injection, limit=limit, asked=lambda: states.append(_files(workspace)))
+        good = source()
+        model = SweptModel(good, injection, limit=limit, asked=lambda: states.append(_files(workspace)))
         server = parts.serve(model)
         async with parts:
             _copy(settings.folder, workspace.root)
+            if isinstance(good, PlacedModel):
+                good.work_in(workspace.root)
             environment = server.environment()
             command = Command(
                 settings.argv,

@@ -1,11 +1,13 @@
-"""Where the model of a good run comes from: a script today, a tape as soon as it gives a model for each run."""
+"""Where the model of a good run comes from: a script, or a file of a wing that answers as a model, such as a tape."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from soundstage.models import Model, Script, ScriptedModel, load_script
+from soundstage.wings import reader_of
 
 
 class ModelSource(Protocol):
@@ -24,15 +26,25 @@ class ModelSource(Protocol):
         ...
 
 
+@runtime_checkable
+class PlacedModel(Model, Protocol):
+    """A model whose answers name the folder that the app works in."""
+
+    def work_in(self, folder: Path) -> None:
+        """Take this folder for that one."""
+
+
 def scripted(script: Script) -> ModelSource:
     """The models of a script, one for each run."""
     return lambda: ScriptedModel(script, shared=True)
 
 
 def source_in(path: Path) -> ModelSource:
-    """The models of a script file.
+    """The models of a script file, or of a file that a wing reads (`Wing.models`): a tape.
 
     Raises:
         ScriptLoadError: if the script is wrong.
+        SoundstageError: what the wing raises for a file of its own.
     """
-    return scripted(load_script(path))
+    models: Callable[[Path], ModelSource] | None = reader_of(path, lambda wing: wing.models)
+    return models(path) if models is not None else scripted(load_script(path))

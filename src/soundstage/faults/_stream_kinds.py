@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from soundstage.faults._calls import ModelCall
-from soundstage.faults._cases import Chunks, FaultKind, FaultPlace, Inject, Injection, content, fine
+from soundstage.faults._cases import Chunks, FaultKind, FaultPlace, Inject, Injection, bytes_of, content, fine
 from soundstage.messages import (
     ByteDelivery,
     FinishChunk,
@@ -76,9 +76,13 @@ def _joined(one: ModelChunk, other: ModelChunk) -> ModelChunk | None:
 
 
 def encoded(call: ModelCall) -> bytes:
-    """The bytes of a streamed reply; those of another run differ in ids and times alone. Empty if it was no stream."""
+    """The bytes of a streamed reply: the recorded ones, else those of the wire format, which differ from those of
+    another run in ids and times alone. Empty if it was no stream.
+    """
     if not call.request.stream or call.request.format not in CODECS:
         return b""
+    if recorded := bytes_of(call.chunks):
+        return recorded
     encoder = CODECS[call.request.format].encoder(call.request, STAMP)
     return b"".join([encoder.begin(), *_encoded(encoder, call)])
 

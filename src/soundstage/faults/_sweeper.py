@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from soundstage.errors import ScriptError, did_you_mean
 from soundstage.faults._in_process import SweptAgent, sweep
+from soundstage.faults._source import ModelSource
 from soundstage.faults._table import Sweep
 from soundstage.models import Script
 
@@ -18,7 +19,7 @@ class FaultSweeper:
     """Sweeps agents of one test over its script; the fixture `faults` is one.
 
     Args:
-        script: the script of a good run.
+        source: the script of a good run, or a function that gives a model for each run.
         test: the id of the test, for the command that runs one case again.
         only: the one case to run; all, if empty.
         options: those of the mark.
@@ -35,15 +36,17 @@ class FaultSweeper:
                 faults(agent)
     """
 
-    def __init__(self, script: Script, test: str, only: str, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, source: Script | ModelSource, test: str, only: str, options: Mapping[str, Any]
+    ) -> None:
         for name in options:
             if name not in OPTIONS:
                 raise ScriptError(
                     f"the mark `faults` has no option {name!r}",
-                    expected=", ".join(OPTIONS),
-                    hint=did_you_mean(name, OPTIONS),
+                    expected=", ".join(("source", *OPTIONS)),
+                    hint=did_you_mean(name, ("source", *OPTIONS)),
                 )
-        self._script = script
+        self._source = source
         self._options = dict(options)
         self._only = only
         self._again = f"pytest '{test}' --soundstage-fault CASE"
@@ -61,6 +64,6 @@ class FaultSweeper:
                 seen=repr(agent),
                 hint="write: async def agent(model): ...",
             )
-        swept = sweep(agent, self._script, only=self._only, again=self._again, **self._options)
+        swept = sweep(agent, self._source, only=self._only, again=self._again, **self._options)
         swept.require_no_findings()
         return swept

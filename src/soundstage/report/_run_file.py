@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from soundstage.journal import Record, read_journal
-from soundstage.wings import load_target, wings
+from soundstage.wings import reader_of
 
 
 class RunFile(NamedTuple):
@@ -34,16 +31,5 @@ def read_run(path: Path | str) -> RunFile:
         HarnessError: if no line of a journal is a record.
         SoundstageError: what the wing's reader raises.
     """
-    fields = _fields_of_first_line(Path(path))
-    for wing in wings():
-        for field in fields & set(wing.readers):
-            read: Callable[[Path], RunFile] = load_target(wing.readers[field])
-            return read(Path(path))
-    return RunFile(read_journal(path))
-
-
-def _fields_of_first_line(path: Path) -> set[str]:
-    with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError), path.open("rb") as file:
-        found = msgspec.json.decode(next((line for line in file if line.strip()), b"null"))
-        return set(found) if isinstance(found, dict) else set()
-    return set()
+    read: Callable[[Path], RunFile] | None = reader_of(Path(path), lambda wing: wing.readers)
+    return read(Path(path)) if read is not None else RunFile(read_journal(path))

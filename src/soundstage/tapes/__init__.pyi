@@ -15,6 +15,7 @@ from ._surroundings import Mask as Mask
 from ._surroundings import Surroundings as Surroundings
 from ._tape import Tape as Tape
 from ._tape import TapeHead as TapeHead
+from ._taped_model import models_of_tape as models_of_tape
 from ._to_script import ScriptDraft as ScriptDraft
 from ._to_script import script_of_tape as script_of_tape
 from ._verdict import DivergenceError as DivergenceError

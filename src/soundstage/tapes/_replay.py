@@ -17,7 +17,7 @@ from soundstage.errors import ScriptError
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest
 from soundstage.scripts import in_words
 from soundstage.tapes._answers import pieces_of
-from soundstage.tapes._exchange import RecordedExchange
+from soundstage.tapes._exchange import RecordedExchange, TimedChunk
 from soundstage.tapes._playback import Playback, Played, remapped
 from soundstage.tapes._surroundings import NOWHERE, Surroundings
 from soundstage.tapes._tape import Tape
@@ -85,7 +85,7 @@ class ReplayModel:
         played = self.playback.take(request)
         exchange = remapped(played.exchange, self.tape.head.places, self.playback.here)
         passed = 0.0
-        for timed in pieces_of(exchange):
+        for timed in self.pieces(exchange, request):
             passed = await self.wait(passed, timed.at_ms)
             chunk = timed.chunk
             if isinstance(chunk, FinishChunk):
@@ -94,6 +94,10 @@ class ReplayModel:
         if exchange.failure is not None:
             await self.wait(passed, exchange.latency_ms)
             raise exchange.failure.exception()
+
+    def pieces(self, exchange: RecordedExchange, request: ModelRequest) -> list[TimedChunk]:
+        """The pieces in which an exchange is played."""
+        return pieces_of(exchange)
 
     def served_by(self, played: Played) -> str:
         """Where a reply comes from, for the journal."""

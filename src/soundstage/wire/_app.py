@@ -263,6 +263,7 @@ class WireApp:
             await exchange.drop()
             return
         if cut or delivery is not None:
+            body = delivery.body or body if delivery is not None else body
             exchange.shape(pieces_for(delivery))
             await exchange.begin(200, {**headers, "content-length": str(len(body))})
             exchange.write(body[: len(body) // 2] if cut else body)

@@ -28,6 +28,7 @@ def delivered(delivery: ByteDelivery, data: bytes) -> list[bytes]:
         >>> delivered(ByteDelivery(pieces="characters"), "né".encode())
         [b'n\\xc3', b'\\xa9']
     """
+    data = delivery.body or data
     if delivery.comments:
         data = (COMMENT + b"\n\n").join([b"", *_events(data)])
     if delivery.line_end != "\n":
