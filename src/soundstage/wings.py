@@ -153,6 +153,7 @@ _OURS: Final = (
         readers=dict.fromkeys(("line", "timestamp"), "soundstage.tapes._as_run:run_of_tape"),
         commands={
             "codegen": "soundstage.tapes._codegen_command:codegen",
+            "doctor": "soundstage.tapes._doctor_command:doctor",
             "fork": "soundstage.tapes._fork_command:fork",
             "record": "soundstage.tapes._commands:record",
             "replay": "soundstage.tapes._commands:replay",

@@ -183,6 +183,17 @@ def test_the_verdict_on_a_planted_change_names_its_cause(recorded, folder, plant
     assert cause_of(run("none", recorded[0])) == cause
 
 
+def test_the_first_result_of_a_real_tool_that_differs_is_the_finding_and_warn_goes_on(recorded, folder):
+    plan = copy.deepcopy(PLAN)
+    plan[0]["result"] = "rain, 9 degrees"
+    Path("plan.json").write_text(json.dumps(plan))
+    outcome = run("none", recorded[0], relaxed=True)
+    assert (outcome.code, outcome.played) == (0, 5)
+    [verdict] = outcome.verdicts
+    assert verdict.line.startswith('divergence: tool result differs: look_up({"city":"Paris"}), messages[')
+    assert verdict.about.endswith("recorded 'sunny, 21 degrees', seen 'rain, 9 degrees'")
+
+
 def claude_script():
     script = Script()
     script.on(user="read it", tool_result="colour").reply("The colour is told.")

@@ -241,6 +241,41 @@ def test_folders_and_the_day_of_this_run_count_as_those_of_the_recording(request
     assert numbers(playback, request_of("look at /builds/77/a.py on 2026-05-05")) == [1]
 
 
+def with_results(*results):
+    """A request whose tools have returned these, one after the other."""
+    said = [user("weather?")]
+    for number, result in enumerate(results):
+        said += [assistant("", call("look_up", {"day": number}, id=f"c{number}")), tool(f"c{number}", result)]
+    return ModelRequest(model="m", messages=tuple(said))
+
+
+def test_the_verdict_on_a_result_of_a_tool_names_the_tool_the_call_and_both_results():
+    tape = tape_of(with_results(), with_results("sunny"), with_results("sunny", "rain"))
+    playback = Playback(tape)
+    playback.take(with_results())
+    playback.take(with_results("sunny"))
+    with pytest.raises(DivergenceError) as caught:
+        playback.take(with_results("sunny", "snow"))
+    verdict = caught.value.verdict
+    told = "look_up({\"day\":1}), messages[4] tool, part 1: recorded 'rain', seen 'snow'"
+    assert verdict.line == f"divergence: tool result differs: {told}"
+    assert 'tool result differs: messages[4] tool, part 1, look_up({"day":1})\n' in verdict.text()
+
+
+def test_a_relaxed_replay_with_real_tools_goes_on_and_tells_each_difference_once():
+    days = ("sunny", "rain", "hail", "fog")
+    tape = tape_of(*(with_results(*days[:count]) for count in range(5)))
+    playback = Playback(tape, relaxed=True)
+    seen = ("sunny", "snow", "hail", "mist")
+    assert numbers(playback, *(with_results(*seen[:count]) for count in range(5))) == [1, 2, 3, 4, 5]
+    assert [(one.request, one.cause, one.differences[0].call) for one in playback.verdicts] == [
+        (3, "tool result differs", 'look_up({"day":1})'),
+        (5, "tool result differs", 'look_up({"day":3})'),
+    ]
+    assert [len(one.differences) for one in playback.verdicts] == [1, 1]
+    assert [verdict.request for verdict, _ in playback.missed] == [3, 4, 5]
+
+
 def test_a_folder_whose_name_goes_on_is_another_folder(request_of):
     head = TapeHead(places=Surroundings(cwd="/work/rec"))
     playback = Playback(tape_of(request_of("in /work/rec"), head=head), here=Surroundings(cwd="/builds/7"))

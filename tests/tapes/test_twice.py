@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from soundstage.tapes import Tape
+from soundstage.tapes._commands import replay
 from soundstage.tapes._run import RunOptions, run_with_tape
 from soundstage.tapes._twice import keep_masks, run_again, told
 from support.taping import KEY
@@ -88,3 +90,19 @@ def test_other_words_are_told_and_still_a_divergence(options, monkeypatch):
     outcome = run_with_tape(first._replace(mode="none", script=None))
     assert [verdict.cause for verdict in outcome.verdicts] == ["prompt edited"]
     assert outcome.verdicts[0].request == 2
+
+
+def test_real_tools_are_left_the_network_while_the_models_are_on_the_tape(options, capfd):
+    Path("agent.py").write_text(
+        f"import os\nprint(os.environ.get('HTTPS_PROXY', 'open'), flush=True)\n{AGENT}"
+    )
+    first = options()._replace(script=None, mode="none", relaxed=True)
+    capfd.readouterr()
+    for tools, said in (("closed", "http://"), ("real", "open")):
+        outcome = run_with_tape(first._replace(tools=tools))
+        assert (outcome.code, outcome.played) == (0, 2)
+        printed = capfd.readouterr().out
+        assert printed.startswith(said)
+        assert printed.endswith("looked\n")
+    with pytest.raises(typer.BadParameter, match="leave --isolation out"):
+        replay([*first.command], first.tape, tools="real", isolation="process")

@@ -36,7 +36,7 @@ _BY_ROLE: Final[dict[str, Cause]] = {
 _BY_KIND: Final[dict[str, Cause]] = {"tool result": "tool result differs"}
 _ALIKE: Final = 0.1  # of two texts in the same role that have no word in common: they are a pair nevertheless
 _REPLY: Final = "messages[0] assistant"
-_Made = tuple[set[str], set[str]]  # the prints of the calls of both requests
+_Made = tuple[dict[str, str], dict[str, str]]  # the calls of both requests, in words, by their prints
 _ABSENT: Final = {"model": "none", "format": "in process"}
 
 
@@ -173,7 +173,8 @@ def _messages(
         old = before[pair.recorded] if pair.recorded is not None else None
         new = now[pair.seen] if pair.seen is not None else None
         if old is None or new is None or pair.moved:
-            yield _whole(old, new)
+            alone = [side.parts[0] for side in (new, old) if side is not None and len(side.parts) == 1]
+            yield _answered_call(_whole(old, new), made, *alone)
         else:
             yield from _message(old, new, made)
 
@@ -189,9 +190,21 @@ def likeness_of(before: tuple[MessageForm, ...], now: tuple[MessageForm, ...]) -
     return likeness
 
 
-def _calls_of(messages: tuple[MessageForm, ...]) -> set[str]:
-    """The prints of all calls."""
-    return {print_of(part) for one in messages for part in one.parts if part.kind == "tool call"}
+def _calls_of(messages: tuple[MessageForm, ...]) -> dict[str, str]:
+    """All calls in words, by their prints."""
+    return {
+        print_of(part): cut_lines([part.words])[0]
+        for one in messages
+        for part in one.parts
+        if part.kind == "tool call"
+    }
+
+
+def _answered_call(found: DifferingValue, made: _Made, *parts: PartForm | None) -> DifferingValue:
+    """The same, with the call in words if a part is the result of one."""
+    prints = [part.answers for part in parts if part is not None and part.answers]
+    call = next((calls[one] for one in prints for calls in made if one in calls), "")
+    return found._replace(difference=msgspec.structs.replace(found.difference, call=call)) if call else found
 
 
 def _whole(old: MessageForm | None, new: MessageForm | None) -> DifferingValue:
@@ -238,7 +251,10 @@ def _message(old: MessageForm, new: MessageForm, made: _Made) -> Iterator[Differ
         place = pair.seen if pair.seen is not None else pair.recorded
         assert place is not None
         where = f"messages[{new.place}] {new.role}, part {place + 1}"
-        yield from _part(where, pair, old, new, made)
+        before = old.parts[pair.recorded] if pair.recorded is not None else None
+        now = new.parts[pair.seen] if pair.seen is not None else None
+        for found in _part(where, pair, before, now, new.role, made):
+            yield _answered_call(found, made, now, before)
 
 
 def _part_likeness(one: PartForm, other: PartForm) -> float:
@@ -250,13 +266,11 @@ def _part_likeness(one: PartForm, other: PartForm) -> float:
 
 
 def _part(
-    where: str, pair: Pair, old: MessageForm, new: MessageForm, made: _Made
+    where: str, pair: Pair, before: PartForm | None, now: PartForm | None, role: str, made: _Made
 ) -> Iterator[DifferingValue]:
-    before = old.parts[pair.recorded] if pair.recorded is not None else None
-    now = new.parts[pair.seen] if pair.seen is not None else None
     known = now or before
     assert known is not None
-    cause = _BY_KIND.get(known.kind, _BY_ROLE[new.role])
+    cause = _BY_KIND.get(known.kind, _BY_ROLE[role])
     if before is None or now is None:
         words = [_named(side) if side is not None else "no such part" for side in (before, now)]
         told = Difference(

@@ -34,7 +34,7 @@ def unified(found: Sequence[Difference], *, colour: bool = False) -> str:
 
 
 def _shown(one: Difference, *, colour: bool) -> Iterator[str]:
-    head = f"{one.cause}: {one.where}"
+    head = f"{one.cause}: {one.where}" + (f", {one.call}" if one.call else "")
     yield f"{_BOLD}{head}{_PLAIN}" if colour else head
     if one.lines:
         lines = [f"{line[0]} {line[1:]}".rstrip() for line in one.lines]

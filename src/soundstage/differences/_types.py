@@ -44,6 +44,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         recorded: what was recorded, in a few words.
         seen: what was seen, likewise.
         lines: the changed lines and those around them, each after `-`, `+` or a blank; at most a screen of them.
+        call: of a tool result, the call that it answers, such as `look({"city":"Oslo"})`; empty if no message has it.
     """
 
     cause: Cause
@@ -51,6 +52,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     recorded: str
     seen: str
     lines: tuple[str, ...] = ()
+    call: str = ""
 
     def __str__(self) -> str:
         return f"{self.cause}: {self.where}: recorded {self.recorded}, seen {self.seen}"

@@ -1,3 +1,4 @@
+from ._doctor import find_nondeterminism as find_nondeterminism
 from ._exchange import HttpCall as HttpCall
 from ._exchange import RecordedExchange as RecordedExchange
 from ._exchange import RecordedFailure as RecordedFailure
@@ -11,6 +12,7 @@ from ._playback import Played as Played
 from ._recording import RecordingModel as RecordingModel
 from ._replay import ReplayModel as ReplayModel
 from ._server import TapeServer as TapeServer
+from ._sources import Nondeterminism as Nondeterminism
 from ._surroundings import Mask as Mask
 from ._surroundings import Surroundings as Surroundings
 from ._tape import Tape as Tape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
@@ -110,6 +110,13 @@ def replay(
             "answers, and each difference is listed at the end."
         ),
     ] = "fail",
+    tools: Annotated[
+        str,
+        typer.Option(
+            help="closed: the program reaches nothing but the tape; real: its tools reach the network, and only the "
+            "models are on the tape."
+        ),
+    ] = "closed",
     isolation: Isolated = None,
     journal: JournalOption = None,
     as_data: Annotated[  # noqa: FBT002
@@ -119,12 +126,19 @@ def replay(
 ) -> None:
     """Run a program on a tape, without network and without keys.
 
+    Its tools run for real: a result that is not the recorded one is a divergence, told with the tool, its arguments and
+    both results. With `--tapes warn` the run goes on, and each difference is listed once.
+
     Exit code: the program's; 1 after a divergence, whose first line on standard error is `divergence: CAUSE: ...`.
 
     Example: `soundstage replay --tape weather.tape -- python agent.py "weather in Paris"`
     """
     if tapes not in ("fail", "warn"):
         raise typer.BadParameter(f"{tapes!r} is unknown; known: fail, warn")
+    if tools not in ("closed", "real"):
+        raise typer.BadParameter(f"{tools!r} is unknown; known: closed, real")
+    if tools == "real" and isolation is not None:
+        raise typer.BadParameter("--tools real keeps nothing apart: leave --isolation out")
     if speed is not None and not speed > 0:
         raise typer.BadParameter("a speed is more than 0; leave it out for no delays")
     outcome = run_with_tape(
@@ -135,6 +149,7 @@ def replay(
             speed=speed,
             relaxed=tapes == "warn",
             isolation=level(isolation) if isolation is not None else None,
+            tools=cast(Literal["closed", "real"], tools),
             journal=journal,
         )
     )

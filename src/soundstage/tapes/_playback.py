@@ -33,7 +33,7 @@ from soundstage.tapes._exchange import HttpCall, RecordedExchange
 from soundstage.tapes._mcp_playback import McpPlayback
 from soundstage.tapes._surroundings import NOWHERE, Mask, Normal, Surroundings, normaliser, without_settings
 from soundstage.tapes._tape import Tape
-from soundstage.tapes._verdict import DivergenceError, Verdict
+from soundstage.tapes._verdict import NO_PLACE, DivergenceError, Verdict
 from soundstage.wire import edited
 
 ASIDE: Final = frozenset({"title", "probe", "summary", "routing", "utility"})
@@ -102,6 +102,7 @@ class Playback:
         self.verdicts: list[Verdict] = []
         self.missed: list[tuple[Verdict, ModelRequest]] = []  # requests that were not recorded
         self.mcp = McpPlayback(tape, self.verdicts, relaxed=relaxed, again=again)
+        self._told: set[tuple[str, Difference]] = set()
         self._again = again
         self._change = tape.head.fork.change if tape.head.fork is not None else None
         self._lock = threading.Lock()
@@ -203,6 +204,17 @@ class Playback:
         self.verdicts += [verdict] if verdict is not None else []
         return verdict
 
+    def _news(self, verdict: Verdict) -> Verdict | None:
+        """The verdict without what has been told of an earlier request that this one goes on from."""
+        if not self.relaxed or verdict.cause in NO_PLACE:
+            return verdict
+        agent = verdict.agent
+        new = tuple(one for one in verdict.differences if (agent, one) not in self._told)
+        self._told.update((agent, one) for one in new)
+        if new == verdict.differences:
+            return verdict
+        return _by_first(msgspec.structs.replace(verdict, differences=new)) if new else None
+
     def _alike(self, recorded: HttpCall, seen: HttpCall) -> bool:
         return (recorded.to, recorded.method, recorded.path, recorded.query) == (
             seen.to, seen.method, seen.path, seen.query,
@@ -276,9 +288,8 @@ class Playback:
         if score < _FAR and not self._goes_on(near, request):
             about = f"{_about(request)}: no recorded call comes near it"
             return self._diverged(self._verdict("extra call", about, request, near, found), near)
-        first = found[0]
-        about = f"{first.where}: recorded {first.recorded}, seen {first.seen}"
-        return self._diverged(self._verdict(first.cause, about, request, near, found), near)
+        verdict = _by_first(self._verdict(found[0].cause, "", request, near, found))
+        return self._diverged(verdict, near)
 
     def _candidates(self, request: ModelRequest) -> list[_Entry]:
         """Unplayed exchanges that a request may be instead: of its lane, else of its purpose; not too many."""
@@ -341,12 +352,20 @@ class Playback:
         )
 
     def _diverged(self, verdict: Verdict, entry: _Entry | None) -> Played:
-        self.verdicts.append(verdict)
+        self._noted(self._news(verdict))
         self.missed.append((verdict, self._asking))
         if not self.relaxed or entry is None:
             raise DivergenceError(verdict)
         self._play(entry)
         return Played(entry.exchange, verdict)
+
+
+def _by_first(verdict: Verdict) -> Verdict:
+    """The verdict by the first of its differences."""
+    first = verdict.differences[0]
+    call = f"{first.call}, " if first.call else ""
+    about = f"{call}{first.where}: recorded {first.recorded}, seen {first.seen}"
+    return msgspec.structs.replace(verdict, cause=first.cause, about=about)
 
 
 def normaliser_of(tape: Tape, here: Surroundings, more: Iterable[Mask] = ()) -> Normal:

@@ -46,9 +46,11 @@ class RunOptions(NamedTuple):
         speed: of a replay: 1 keeps the recorded pace; none unless given.
         relaxed: go on after a divergence with the nearest exchange.
         isolation: how far a replay is kept apart; as far as the system allows unless given.
+        tools: of a replay: `closed` lets the program reach nothing, `real` leaves its tools the network.
         journal: a file for the journal of the run.
         script: a script that answers in the place of the providers while it records.
         cwd: the program's folder; ours unless given.
+        environment: variables that the program gets besides ours.
     """
 
     tape: Path
@@ -59,9 +61,11 @@ class RunOptions(NamedTuple):
     speed: float | None = None
     relaxed: bool = False
     isolation: AnyIsolation | None = None
+    tools: Literal["closed", "real"] = "closed"
     journal: Path | None = None
     script: Path | None = None
     cwd: Path | None = None
+    environment: Mapping[str, str] = {}
 
 
 class RunOutcome(NamedTuple):
@@ -199,14 +203,15 @@ async def program_at(
         closed: whether it reaches nothing else, and has stand-ins for keys.
         servers: the MCP servers that it finds.
     """
-    environment: dict[str, str] = {**os.environ, **KEPT_ON_RECORD}
+    environment: dict[str, str] = {**os.environ, **KEPT_ON_RECORD, **options.environment}
     isolation: AnyIsolation | None = None
     if closed:
         given = server.stand_ins(os.environ)
         environment.update({name: value for name, value in given.items() if value is not None})
         for name in (name for name, value in given.items() if value is None):
             environment.pop(name, None)
-        isolation = options.isolation if options.isolation is not None else best_isolation()
+        if options.tools == "closed":
+            isolation = options.isolation if options.isolation is not None else best_isolation()
     else:
         environment.update(server.addresses())
     if servers is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,6 +13,7 @@ from soundstage.tapes._playback import normaliser_of
 from soundstage.tapes._proposals import ORDER, WORDS
 from soundstage.tapes._run import RunOptions, RunOutcome, run_with_tape
 from soundstage.tapes._seen import SeenRequest, read_seen, seen_path
+from soundstage.tapes._surroundings import Surroundings
 from soundstage.tapes._tape import Tape
 from soundstage.tapes._verdict import NO_PLACE, Verdict
 
@@ -53,17 +54,31 @@ def run_again(options: RunOptions) -> SecondRun:
         EnvironmentProblem: if the program cannot be run.
     """
     outcome = run_with_tape(options._replace(mode="none", relaxed=True, script=None))
-    tape = Tape.load(options.tape)
-    other = tuple(one for one in outcome.verdicts if one.server or one.cause in NO_PLACE or not one.nearest)
+    other = unpaired(outcome.verdicts)
     if not seen_path(options.tape).exists():
         return SecondRun(outcome, Learned(), other)
     seen = read_seen(options.tape)
+    return SecondRun(outcome, learned_of(Tape.load(options.tape), seen.requests, seen.here), other)
+
+
+def learned_of(tape: Tape, missed: Sequence[SeenRequest], here: Surroundings) -> Learned:
+    """Masks for what a second run asked instead, and what got none.
+
+    Args:
+        tape: that of the first run.
+        missed: requests that are not on it, each with the verdict.
+        here: the folders of the second run.
+    """
     requests = {one.number: one.request for one in tape.exchanges if one.request is not None}
-    pairs = [*_pairs(seen.requests, requests)]
-    differing = {one.verdict.nearest for one in seen.requests}
+    pairs = [*_pairs(missed, requests)]
+    differing = {one.verdict.nearest for one in missed}
     same = [request for number, request in requests.items() if number not in differing]
-    learned = learn(pairs, same, lambda masks: normaliser_of(tape, seen.here, masks))
-    return SecondRun(outcome, learned, other)
+    return learn(pairs, same, lambda masks: normaliser_of(tape, here, masks))
+
+
+def unpaired(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts on calls without a partner, and on MCP servers."""
+    return tuple(one for one in verdicts if one.server or one.cause in NO_PLACE or not one.nearest)
 
 
 def keep_masks(options: RunOptions, second: SecondRun) -> None:
@@ -80,7 +95,7 @@ def keep_masks(options: RunOptions, second: SecondRun) -> None:
         seen_path(options.tape).unlink(missing_ok=True)
 
 
-def _pairs(seen: tuple[SeenRequest, ...], requests: dict[int, ModelRequest]) -> Iterator[AskedTwice]:
+def _pairs(seen: Sequence[SeenRequest], requests: dict[int, ModelRequest]) -> Iterator[AskedTwice]:
     for one in seen:
         verdict = one.verdict
         if verdict.cause not in NO_PLACE and verdict.nearest in requests:
