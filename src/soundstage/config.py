@@ -35,7 +35,6 @@ _OTHER_VARIABLES: Final = frozenset(
         "SOUNDSTAGE_CHROMIUM",
         "SOUNDSTAGE_CLAUDE",
         "SOUNDSTAGE_MAY_SKIP",
-        "SOUNDSTAGE_MCP_TOKEN",
         "SOUNDSTAGE_NO_SKIPS",
         "SOUNDSTAGE_PLUGINS",
         "SOUNDSTAGE_PROJECTS",
@@ -43,6 +42,7 @@ _OTHER_VARIABLES: Final = frozenset(
     }
 )
 _PATHS: Final = ("journal", "runs")  # settings that are relative to the file that has them
+_MCP: Final = "SOUNDSTAGE_MCP"  # by which a program that is recorded or replayed finds its MCP servers
 _WORDS: Final = {bool: "true or false", int: "a whole number", str: "text"}
 
 
@@ -162,7 +162,7 @@ def _from_table(table: Any, path: Path, section: str) -> Iterator[_Given]:
 
 def _from_environment(environment: Mapping[str, str]) -> Iterator[_Given]:
     for variable, value in sorted(environment.items()):
-        if variable.startswith(PREFIX) and variable not in _OTHER_VARIABLES:
+        if variable.startswith(PREFIX) and not variable.startswith(_MCP) and variable not in _OTHER_VARIABLES:
             name = variable.removeprefix(PREFIX).lower()
             yield _Given(name, value, f"environment {variable}", text=True)
 

@@ -136,7 +136,10 @@ def test_folders_and_secrets_of_the_two_runs_count_as_equal():
 
 def test_what_a_server_told_follows_the_answer_behind_which_it_stands_once():
     told = McpTapeLine(server="notes", kind="told", method="notifications/x")
-    playback = playing(call("a"), call("b", "web"), told, call("a"), told)
+    read = McpTapeLine(server="notes", method=READ, result={"contents": []})
+    playback = playing(call("a"), call("b", "web"), told, call("a"), told, read, told)
+    again = [playback.mcp.take("notes", READ, {}).told for _ in "ab"]
+    assert [[line.number for line in one] for one in again] == [[7], []]
     taken = [playback.mcp.take("notes", CALL, {"name": "a"}) for _ in "ab"]
     assert [[line.number for line in one.told] for one in taken] == [[3], [5]]
     assert playback.mcp.take("web", CALL, {"name": "b"}).told == ()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from soundstage.errors import ConfigError, ScriptError, TapeError
+from soundstage.errors import ConfigError, ScriptError, TapeError, UnknownNameError
 from soundstage.journal import Journal
 from soundstage.mcp import McpHttpClient, McpServer
 from soundstage.tapes import McpTapeLine, Playback, RecordingMcpServer, Tape
@@ -87,10 +87,10 @@ def test_a_program_finds_a_server_by_variable_by_command_and_by_configuration():
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
 
     async def main():
-        servers = stand_ins(tape, playback=Playback(tape))
-        assert servers.environment("/bin") == {}
+        servers = stand_ins(tape, playback=Playback(tape), environment={"PATH": "/usr/bin:/bin"})
+        assert servers.environment() == {}
         async with running(servers):
-            found = servers.environment("/usr/bin:/bin")
+            found = servers.environment()
             config = json.loads(found["SOUNDSTAGE_MCP_CONFIG"])["mcpServers"]
             assert list(config) == ["my-notes"]
             assert found["PATH"].endswith(":/usr/bin:/bin")
@@ -106,6 +106,9 @@ def test_a_program_finds_a_server_by_variable_by_command_and_by_configuration():
             assert answer["result"]["serverInfo"]["name"] == "my-notes"
             command.stdin.close()
             assert await command.wait() == 0
+            assert servers.url("my-notes") == found["SOUNDSTAGE_MCP_MY_NOTES_URL"]
+            with pytest.raises(UnknownNameError, match="my-notes"):
+                servers.url("my-note")
             folder = Path(found["PATH"].split(":")[0])
             assert servers.reads[0] == folder
         assert not folder.exists()

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import msgspec
 
-from soundstage.errors import ConfigError
+from soundstage.errors import ConfigError, UnknownNameError
 from soundstage.journal import Journal
-from soundstage.lifecycle import ScratchFolder
+from soundstage.lifecycle import Daemon, ScratchFolder
 from soundstage.mcp import McpDaemon, mcp_json, real_server, server_entries
 from soundstage.tapes._mcp_recording import RecordingMcpServer
 from soundstage.tapes._mcp_replay import ReplayMcpServer
@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 COMMAND: Final = "soundstage-mcp-"
 
 
-class McpStandIns:
+class McpStandIns(Daemon):
     """The servers between a program and its MCP servers, while it runs.
 
     Args:
@@ -62,6 +62,8 @@ class McpStandIns:
         environment: Mapping[str, str],
         cwd: Path,
     ) -> None:
+        super().__init__("mcp-servers", journal)
+        self._path = environment.get("PATH", os.defpath)
         names = dict.fromkeys([*(tape.mcp_servers if playback is not None else ()), *entries])
         _check_names([*names])
         self._servers: dict[str, McpDaemon] = {}
@@ -102,12 +104,30 @@ class McpStandIns:
         ]
         return (*(line for server in self._recording for line in server.unreachable), *unheard)
 
-    async def start(self) -> None:
-        """Start them all; real servers that are processes are started, too.
+    def url(self, name: str) -> str:
+        """The address of a server, for clients over HTTP: `http://127.0.0.1:port/mcp`.
 
         Raises:
-            EnvironmentProblem: if one cannot be started.
+            UnknownNameError: if there is none of this name.
         """
+        return self._named(name).url
+
+    def stdio_config(self, name: str) -> dict[str, Any]:
+        """Its entry of `.mcp.json` as a stdio server: `command`, `args`. Raises what `url` raises."""
+        return self._named(name).stdio_config()
+
+    def _named(self, name: str) -> McpDaemon:
+        found = self._servers.get(name)
+        if found is None:
+            raise UnknownNameError(
+                f"there is no MCP server {name!r} here",
+                expected=", ".join(self._servers) or "none",
+                seen=name,
+            )
+        return found
+
+    async def _start(self) -> None:
+        """Start them all; real servers that are processes are started, too."""
         if not self._servers:
             return
         async with AsyncExitStack() as opened:
@@ -118,8 +138,7 @@ class McpStandIns:
                 self._write_command(self._folder.path / f"{COMMAND}{name}", server)
             self._open = opened.pop_all()
 
-    async def stop(self) -> None:
-        """Stop them all. Harmless when repeated."""
+    async def _stop(self) -> None:
         await self._open.aclose()
 
     @property
@@ -130,12 +149,8 @@ class McpStandIns:
         bridges = {Path(server.stdio_config()["args"][2]) for server in self._servers.values()}
         return (self._folder.path, *bridges)
 
-    def environment(self, path: str) -> dict[str, str]:
-        """Variables by which a program finds the servers.
-
-        Args:
-            path: its `PATH` without them.
-        """
+    def environment(self) -> dict[str, str]:
+        """Variables by which a program finds the servers; the commands are first on its `PATH`."""
         if self._folder is None:
             return {}
         found = {variable_of(name): server.url for name, server in self._servers.items()}
@@ -143,7 +158,7 @@ class McpStandIns:
         return {
             **found,
             "SOUNDSTAGE_MCP_CONFIG": config,
-            "PATH": os.pathsep.join(filter(None, (str(self._folder.path), path))),
+            "PATH": os.pathsep.join(filter(None, (str(self._folder.path), self._path))),
         }
 
     def _write_command(self, path: Path, server: McpDaemon) -> None:

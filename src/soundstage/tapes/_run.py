@@ -215,7 +215,7 @@ async def program_at(
     else:
         environment.update(server.addresses())
     if servers is not None:
-        environment.update(servers.environment(environment.get("PATH", os.defpath)))
+        environment.update(servers.environment())
     return await run_program(
         options.command,
         journal,
