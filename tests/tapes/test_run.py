@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,23 +111,6 @@ def test_mode_once_replays_what_is_there_and_mode_new_adds_what_is_not(agent):
     assert "recorded 1 exchange(s)" in added.stderr
     assert [one.request.last_user_text for one in Tape.load("t.tape").exchanges] == ["joke", "and so on"]
     assert replay("joke", "and so on").returncode == 0
-
-
-def test_record_twice_writes_masks_for_what_differs_by_nature_and_tells_the_rest(agent):
-    Path("agent.py").write_text(
-        AGENT.replace('"content": prompt', '"content": f"{prompt}; pid {os.getpid()}"')
-    )
-    Path("agent.py").write_text("import os\n" + Path("agent.py").read_text())
-    told = record("joke", options=["--twice"])
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.count("Knock knock") == 2
-    assert re.search(r"mask: <number>  \(\?<=joke; pid .*: '\d+', then '\d+'", told.stderr), told.stderr
-    assert "1 mask(s) written into the first line of t.tape: review them" in told.stderr
-    assert replay("joke").returncode == 0
-    again = record("joke and more", options=["--twice"])  # the tape is there: it is the first run
-    assert again.returncode == 1
-    assert "not masked: prompt edited: request 1" in again.stderr
-    assert len(Tape.load("t.tape").exchanges) == 1
 
 
 def test_a_program_that_asks_nobody_is_named(agent):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 import typer
 
+from soundstage.lifecycle import LoopThread
+from soundstage.models import load_script
 from soundstage.tapes import Tape
-from soundstage.tapes._commands import replay
+from soundstage.tapes._commands import record, replay
 from soundstage.tapes._run import RunOptions, run_with_tape
 from soundstage.tapes._twice import keep_masks, run_again, told
-from support.taping import KEY
+from support.taping import KEY, provider
 
 AGENT = """
 import datetime, json, os, random, sys, tempfile, time, urllib.request, uuid
@@ -106,3 +109,30 @@ def test_real_tools_are_left_the_network_while_the_models_are_on_the_tape(option
         assert printed.endswith("looked\n")
     with pytest.raises(typer.BadParameter, match="leave --isolation out"):
         replay([*first.command], first.tape, tools="real", isolation="process")
+
+
+def test_the_command_tells_each_mask_with_both_texts_and_ends_with_1_if_something_has_none(
+    options, capfd, monkeypatch
+):
+    command = [*options("words").command]
+    Path("t.tape").unlink()
+    with LoopThread("provider") as beside:
+        standing = provider(load_script(Path("s.yaml")))
+        upstream = beside.call(standing.__aenter__())
+        assert _exit_code(command, f"openai={upstream.openai_url}") == 0
+        beside.call(standing.__aexit__(None, None, None))
+    told = capfd.readouterr().err
+    assert re.search(r"mask: <number>  \(\?<=joke; pid \).*: '\d+', then '\d+'\)", told), told
+    assert re.search(r"\d+ mask\(s\) written into the first line of t.tape: review them", told)
+    assert "not masked" not in told
+    monkeypatch.setenv("FOR", "bob")  # the tape is there, so it is the first run: no provider is asked
+    assert _exit_code(command, "openai=http://127.0.0.1:9") == 1
+    told = capfd.readouterr().err
+    assert "not masked: prompt edited: request 2" in told
+    assert "no mask needed" in told
+
+
+def _exit_code(command, upstream):
+    with pytest.raises(typer.Exit) as ended:
+        record(command, Path("t.tape"), upstream=[upstream], twice=True)
+    return ended.value.exit_code
