@@ -148,6 +148,7 @@ _OURS: Final = (
     Wing(
         name="tapes",
         fixtures=("soundstage.tapes._fixtures",),
+        real_time=("mcp_servers",),
         sources={"tape": "soundstage.tapes._source:TapeSource"},
         models=dict.fromkeys(("line", "timestamp"), "soundstage.tapes._taped_model:models_of_tape"),
         readers=dict.fromkeys(("line", "timestamp"), "soundstage.tapes._as_run:run_of_tape"),

@@ -5,20 +5,25 @@ This file imports pytest and our plugin alone, because it is loaded in every run
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, Final, Protocol
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
 
+from soundstage.errors import ScriptError
 from soundstage.wings import wings
+
+if TYPE_CHECKING:
+    from soundstage.host import Setup
+    from soundstage.tapes._mcp_stand_ins import McpStandIns
 
 RECORD: Final = "--soundstage-record"
 TAPES: Final = "--soundstage-tapes"
 MARKER: Final = (
-    "tape(name=None, path=None, mode=None, upstream={}, speed=None, inner=None): the models of the test are recorded "
-    "on a tape and replayed from it. name: of the tape, in `__tapes__/<test file>/`; path: of another one, from the "
-    "folder of the test. mode: once, new, all, none. upstream: base URLs of providers. speed: 1 keeps the recorded "
-    "pace. inner: the model that is recorded in process."
+    "tape(name=None, path=None, mode=None, upstream={}, speed=None, inner=None, mcp={}): the models of the test are "
+    "recorded on a tape and replayed from it. name: of the tape, in `__tapes__/<test file>/`; path: of another one, "
+    "from the folder of the test. mode: once, new, all, none. upstream: base URLs of providers. speed: 1 keeps the "
+    "recorded pace. inner: the model that is recorded in process. mcp: MCP servers to record, by name."
 )
 
 
@@ -27,6 +32,9 @@ class _Listing(Protocol):
 
     def listed(self) -> list[str]:
         """The differences that its replay went over, as texts."""
+
+    def mcp_servers(self, environment: Mapping[str, str]) -> McpStandIns:
+        """Its MCP servers, not started."""
 
 
 SOURCE: pytest.StashKey[_Listing] = pytest.StashKey()
@@ -62,12 +70,32 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give a test with the mark a model server if it has no model: default clients of SDKs then ask that."""
-    if item.get_closest_marker("tape") is None:
+    mark = item.get_closest_marker("tape")
+    if mark is None:
         return
     names: list[str] = getattr(item, "fixturenames", [])
     served = _ASKERS.union(*(wing.real_time for wing in wings()))
     if not served.intersection(names):
         names.append("model_server")
+    if "mcp" in mark.kwargs and "mcp_servers" not in names:
+        names.append("mcp_servers")
+
+
+@pytest.fixture
+def mcp_servers(request: pytest.FixtureRequest, stage: Setup) -> McpStandIns:
+    """The MCP servers of a test with the mark `tape`, recorded or replayed: `.url(name)`, `.stdio_config(name)`."""
+    from soundstage.guard import real_environment
+
+    source = request.node.stash.get(SOURCE, None)
+    if source is None:
+        raise ScriptError(
+            "`mcp_servers` are those of a tape",
+            expected='@pytest.mark.tape(mcp={"notes": "notes-server --stdio"})',
+            seen="a test without the mark",
+            hint="a scripted server is the fixture `mcp_server`",
+        )
+    made: McpStandIns = stage.add_server(lambda _journal: source.mcp_servers(real_environment()))
+    return made
 
 
 class _DifferenceList:

@@ -26,6 +26,7 @@ from soundstage.models import LiveModel, Model, Wrapper
 from soundstage.pytest_plugin import name_of_test
 from soundstage.tapes._accounts import Account, accounts_of
 from soundstage.tapes._fixtures import RECORD, SOURCE, TAPES
+from soundstage.tapes._mcp_stand_ins import McpStandIns, entries_of
 from soundstage.tapes._passing import UPSTREAMS
 from soundstage.tapes._playback import Playback
 from soundstage.tapes._recording import RecordingModel
@@ -64,6 +65,7 @@ class TapeOptions(NamedTuple):
         upstream: base URLs of providers, as their SDKs take them.
         speed: of a replay: 1 keeps the recorded pace; no delays unless given.
         inner: the model that is recorded in process: a model, a function that makes one, or the format of a live one.
+        mcp: MCP servers that are recorded, by name: a command, a URL, or an entry of `.mcp.json`.
     """
 
     name: str = ""
@@ -72,6 +74,7 @@ class TapeOptions(NamedTuple):
     upstream: Mapping[str, str] = {}
     speed: float | None = None
     inner: Model | Callable[[], Model] | str | None = None
+    mcp: Mapping[str, str | Mapping[str, Any]] = {}
 
     @classmethod
     def of(cls, mark: pytest.Mark) -> Self:
@@ -139,6 +142,7 @@ class TapeSource:
         self._problem: SoundstageError | None = None
         self._playback: Playback | None = None
         self._server: TapeServer | None = None
+        self._servers: McpStandIns | None = None
         self._accounts: Mapping[str, Account] = {}
         self.tape = Tape()
         self._before = 0
@@ -227,6 +231,28 @@ class TapeSource:
         )
         return self._server
 
+    def mcp_servers(self, environment: Mapping[str, str]) -> McpStandIns:
+        """The MCP servers of the tape, not started.
+
+        Args:
+            environment: the user's variables, for real servers.
+
+        Raises:
+            ConfigError: for an option of the mark that names no server.
+        """
+        given = self._options.mcp
+        texts = entries_of([f"{name}={entry}" for name, entry in given.items() if isinstance(entry, str)])
+        self._servers = McpStandIns(
+            self.tape,
+            self._stage.journal,
+            playback=self._playback,
+            entries={name: texts[name] if isinstance(entry, str) else entry for name, entry in given.items()},
+            recording=self.recording,
+            environment=environment,
+            cwd=self._item.path.parent,
+        )
+        return self._servers
+
     def begin(self) -> None:
         """The body begins, and all folders are known.
 
@@ -254,7 +280,9 @@ class TapeSource:
         problem = self.cause()
         if problem is not None:
             raise problem
-        recorded = len(self.tape) - self._before
+        recorded = (
+            len(self.tape) - self._before + (self._servers.recorded if self._servers is not None else 0)
+        )
         if self._anew and not recorded:
             raise ExpectationError(
                 "nothing was recorded",
@@ -272,6 +300,7 @@ class TapeSource:
     def cause(self) -> Exception | None:
         """The error of the tape that may have failed the body."""
         problems = [*(self._server.unreachable if self._server is not None else ()), *self.tape.problems]
+        problems += self._servers.problems if self._servers is not None else ()
         if problems:
             return EnvironmentProblem(f"the tape {self.tape.name} is not complete", seen="\n".join(problems))
         if self._playback is None or self._relaxed or not self._playback.verdicts:
