@@ -58,6 +58,7 @@ FULL: Final = {
         r"mcp/test_real\.py::test_a_process",
         r"tapes/test_mcp_stand_ins\.py::test_a_program_finds",
         "wings/test_mailbox.py",
+        "tapes/test_check_players.py",
         "faults/test_(defects|command|fixture|program).py",
     ),
 }

@@ -151,7 +151,7 @@ _OURS: Final = (
         real_time=("mcp_servers",),
         sources={"tape": "soundstage.tapes._source:TapeSource"},
         models=dict.fromkeys(("line", "timestamp"), "soundstage.tapes._taped_model:models_of_tape"),
-        readers=dict.fromkeys(("line", "timestamp"), "soundstage.tapes._as_run:run_of_tape"),
+        readers=dict.fromkeys(("line", "timestamp", "method"), "soundstage.tapes._as_run:run_of_tape"),
         commands={
             "codegen": "soundstage.tapes._codegen_command:codegen",
             "doctor": "soundstage.tapes._doctor_command:doctor",

@@ -35,10 +35,9 @@ from soundstage.tapes._run import MODES
 from soundstage.tapes._seen import keep_seen
 from soundstage.tapes._server import TapeServer
 from soundstage.tapes._surroundings import Surroundings
-from soundstage.tapes._tape import Tape, TapeHead
+from soundstage.tapes._tape import FOLDER, Tape, TapeHead
 from soundstage.tapes._verdict import DivergenceError
 
-FOLDER: Final = "__tapes__"
 SUFFIX: Final = ".tape"
 _RECORDED = pytest.StashKey[dict[Path, str]]()
 _LIVE: Final = {  # format of a request -> a live model's, and its provider

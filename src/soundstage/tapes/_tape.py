@@ -45,6 +45,8 @@ from soundstage.tapes._mcp_line import McpTapeLine
 from soundstage.tapes._surroundings import Mask, Surroundings
 
 VERSION: Final = 2
+FOLDER: Final = "__tapes__"
+"""Where the mark `tape` keeps tapes: in this folder beside the test file, in one that is called as that file."""
 _LOOKED_BACK: Final = 16  # earlier requests that a new one may go on from
 
 
