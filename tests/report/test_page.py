@@ -9,9 +9,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from soundstage.differences import Difference
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Noted, Record, Redactor, decode_record, encode_record
-from soundstage.report import Section, html_page, write_page
+from soundstage.report import Section, SectionVerdict, html_page, write_page
 
 
 class Page(HTMLParser):
@@ -141,3 +142,67 @@ def test_a_page_that_cannot_be_written_says_where_and_why(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(EnvironmentProblem, match="cannot be written"):
         write_page(tmp_path / "file" / "page.html", [Section("a", [])])
+
+
+VERDICT = SectionVerdict(
+    "divergence: prompt edited: messages[0] user, part 1, line 2: <b>",
+    [
+        Difference(
+            cause="prompt edited",
+            where="messages[0] user, part 1, line 2",
+            recorded="'in Paris'",
+            seen="'in Rome'",
+            lines=(" the weather", "-in Paris", "+in Rome"),
+        ),
+        Difference(
+            cause="other model or settings", where="model", recorded="'m'", seen="'hunter-two-and-more'"
+        ),
+    ],
+    "request 1 of the run; nearest: exchange 1 of 2 (t.tape)",
+    [
+        ("accept", "soundstage tape accept t.tape"),
+        ("record again", "pytest --soundstage-record=all 'test_it.py'"),
+    ],
+)
+
+
+def test_the_verdict_on_a_replay_stands_above_the_failure_with_its_lines_position_and_commands():
+    html = html_page(
+        [Section("a test", noted("x"), note="a headline", failure="as pytest tells it", verdict=VERDICT)]
+    )
+    parts = [
+        "divergence: prompt edited: messages[0] user, part 1, line 2: &lt;b&gt;</h3>",
+        "<p>prompt edited: messages[0] user, part 1, line 2</p>",
+        '<span class="near"> the weather</span>',
+        '<span class="old">-in Paris</span>',
+        '<span class="new">+in Rome</span>',
+        "<p>other model or settings: model</p>",
+        '<span class="old">-&#39;m&#39;</span>',
+        "at: request 1 of the run; nearest: exchange 1 of 2 (t.tape)</p>",
+        "<p>accept: <code>soundstage tape accept t.tape</code></p>",
+        "<p>record again: <code>pytest --soundstage-record=all &#39;test_it.py&#39;</code></p>",
+        "a headline",
+        "as pytest tells it",
+    ]
+    places = [html.find(part) for part in parts]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert "divergence:" not in html_page([Section("a test", noted("x"))])
+
+
+def test_a_secret_in_a_verdict_is_not_on_the_page(tmp_path):
+    verdict = VERDICT._replace(
+        position="exchange 1 (hunter-two-and-more)", steps=[("accept", "hunter-two-and-more")]
+    )
+    page = write_page(
+        tmp_path / "page.html",
+        [Section("a test", noted("x"), verdict=verdict._replace(line="hunter-two-and-more"))],
+        redactor=Redactor(["hunter-two-and-more"]),
+    )
+    assert "hunter" not in page.read_text()
+    assert "+in Rome" in page.read_text()
+
+
+def test_of_many_differences_in_a_verdict_the_rest_is_counted():
+    verdict = VERDICT._replace(found=[VERDICT.found[1]] * 203)
+    assert "<p>and 3 more</p>" in html_page([Section("a test", noted("x"), verdict=verdict)])

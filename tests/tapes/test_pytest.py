@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import threading
 import pytest
 
 from soundstage.tapes import Tape
+from soundstage.tapes._seen import seen_path
 from support.taping import KEY, provider, upstreams
 
 INI = "[pytest]\naddopts = -p no:randomly -p no:cacheprovider\n"
@@ -94,8 +96,17 @@ def test_a_test_is_recorded_once_with_the_users_key_and_replayed_without_a_provi
 def test_an_edited_prompt_fails_with_its_cause_first_and_the_commands_of_pytest(inner, pytester, upstream):
     inner(ONE).assert_outcomes(passed=1)
     before = only_tape(pytester).read_bytes()
-    result = inner(ONE.replace("tell me a joke", "tell me a good joke"))
+    result = inner(ONE.replace("tell me a joke", "tell me a good joke"), "--soundstage-html", "pages")
     result.assert_outcomes(failed=1)
+    (page,) = (pytester.path / "pages").glob("*test_joke*.html")
+    shown = page.read_text()
+    assert re.search(r"<h3 id=.*>divergence: prompt edited: messages\[0\] user, part 1", shown)
+    assert '<span class="new">+&#39;tell me a good joke&#39;</span>' in shown
+    assert "nearest: exchange 1 of 1 (__tapes__/test_it/test_joke.tape)</p>" in shown
+    assert (
+        "<p>record again: <code>pytest --soundstage-record=all &#39;test_it.py::test_joke&#39;</code></p>"
+        in shown
+    )
     result.stdout.fnmatch_lines(
         [
             "E *divergence: prompt edited: *",
@@ -133,15 +144,23 @@ def test_warn_answers_with_the_nearest_call_and_lists_the_difference_at_the_end(
     )
 
 
-def test_a_call_that_does_not_come_fails_the_test(inner, upstream):
+def test_a_call_that_does_not_come_fails_the_test_and_can_be_accepted(inner, pytester, upstream):
     inner(
         ONE.replace("    assert_model", "    ask('more')\n    assert_model").replace(
             "trace(), 1", "trace(), 2"
         )
     )
-    result = inner(ONE)
+    result = inner(
+        re.sub(r"    assert ask.*\n", "", ONE).replace("(), 1", "(), 0"), "--soundstage-html", "pages"
+    )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E *divergence: missing call: *"])
+    (page,) = (pytester.path / "pages").glob("*test_joke*.html")
+    assert (
+        "divergence: missing call: &#39;tell me a joke&#39;, exchange 1, was not asked for"
+        in page.read_text()
+    )
+    assert seen_path(only_tape(pytester)).exists()
 
 
 def test_without_a_tape_ci_fails_with_the_command_that_records_it(inner, pytester, upstream, monkeypatch):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from soundstage.tapes import Tape
+from soundstage.tapes._seen import seen_path
 from support.sockets import run_on
 from support.taping import KEY, provider
 
@@ -94,6 +95,7 @@ def test_a_program_that_asks_less_than_was_recorded_has_diverged(agent):
     ended = replay("joke")
     assert ended.returncode == 1
     assert "divergence: missing call: 'and so on', exchange 2" in ended.stderr
+    assert seen_path(Path("t.tape")).exists()
 
 
 def test_warn_plays_the_nearest_call_and_lists_what_differs(agent):
@@ -106,7 +108,9 @@ def test_warn_plays_the_nearest_call_and_lists_what_differs(agent):
 
 def test_mode_once_replays_what_is_there_and_mode_new_adds_what_is_not(agent):
     record("joke")
-    assert "played 1 exchange(s)" in record("joke").stderr
+    told = record("joke").stderr
+    assert "played 1 exchange(s)" in told
+    assert "--upstream is not used: t.tape is there" in told
     added = record("joke", "and so on", options=["--mode", "new"])
     assert "recorded 1 exchange(s)" in added.stderr
     assert [one.request.last_user_text for one in Tape.load("t.tape").exchanges] == ["joke", "and so on"]

@@ -185,7 +185,7 @@ def pytest_runtest_makereport(
             tidy(report.longrepr)
         _clean(report, stage, hosts)
         if watched:
-            tell_phase(item, report, runs)
+            tell_phase(item, report, runs, call.excinfo.value if call.excinfo is not None else None)
         if report.failed and call.excinfo is not None:
             report.sections.extend(sections_of(runs, call.excinfo.value))
     _clean(report, stage, hosts)

@@ -35,7 +35,12 @@ class PhaseHooks:
 
     @pytest.hookspec
     def pytest_soundstage_phase(
-        self, item: pytest.Item, report: pytest.TestReport, runs: Sequence[RunOfTest], outcome: str
+        self,
+        item: pytest.Item,
+        report: pytest.TestReport,
+        runs: Sequence[RunOfTest],
+        outcome: str,
+        error: BaseException | None,
     ) -> None:
         """A phase of a test is over, and its report has no secrets any more.
 
@@ -46,6 +51,7 @@ class PhaseHooks:
             report: of this phase; `report.when` is `teardown` in the last one.
             runs: the runs of the test.
             outcome: of the test so far, a word of `ORDER`.
+            error: what ended this phase; nothing if that was its end.
         """
 
 
@@ -56,13 +62,15 @@ def outcome_of(report: Any) -> str:
     return "error" if report.failed and report.when != "call" else str(report.outcome)
 
 
-def tell_phase(item: pytest.Item, report: pytest.TestReport, runs: Sequence[RunOfTest]) -> None:
+def tell_phase(
+    item: pytest.Item, report: pytest.TestReport, runs: Sequence[RunOfTest], error: BaseException | None
+) -> None:
     """Call the hook, with the outcome of the test so far."""
     if report.when == "call" or not report.passed:
         before = item.stash.get(_OUTCOME, "passed")
         item.stash[_OUTCOME] = min(before, outcome_of(report), key=ORDER.index)
     item.ihook.pytest_soundstage_phase(
-        item=item, report=report, runs=runs, outcome=item.stash.get(_OUTCOME, "passed")
+        item=item, report=report, runs=runs, outcome=item.stash.get(_OUTCOME, "passed"), error=error
     )
 
 

@@ -16,11 +16,13 @@ from soundstage.pytest_plugin._hooks import ORDER, outcome_of
 
 if TYPE_CHECKING:
     from soundstage.pytest_plugin._runs import Ran
+    from soundstage.report import SectionVerdict
 
 HTML: Final = "--soundstage-html"
 EVERY: Final = "--soundstage-html-for"
 FAILURES: pytest.StashKey[list[str]] = pytest.StashKey()
 HEADLINE: pytest.StashKey[str] = pytest.StashKey()
+VERDICT: pytest.StashKey[SectionVerdict] = pytest.StashKey()
 
 
 def add_options(group: pytest.OptionGroup) -> None:
@@ -55,25 +57,35 @@ class Pages:
         self._rows: dict[str, dict[str, Any]] = {}
 
     def pytest_soundstage_phase(
-        self, item: pytest.Item, report: Any, runs: Sequence[Ran], outcome: str
+        self,
+        item: pytest.Item,
+        report: Any,
+        runs: Sequence[Ran],
+        outcome: str,
+        error: BaseException | None,
     ) -> None:
         """Write the page of a test when it has failed, or when it is over and pages of all are asked for."""
         failures = item.stash.setdefault(FAILURES, [])
         last = report.when == "teardown" and item.config.getoption(EVERY) == "all" and not failures
         if not (report.failed or last):
             return
-        from soundstage.pytest_plugin._sections import busy, or_problem, write_test_page
+        from soundstage.pytest_plugin._sections import or_problem, told_runs, verdict_of, write_test_page
 
         if report.failed:
             failures.append(str(report.longrepr).strip("\n"))
             item.stash.setdefault(HEADLINE, _headline(report))
-        if not busy(runs):
+            found = verdict_of(error)
+            if found is not None:
+                item.stash.setdefault(VERDICT, found)
+        verdict = item.stash.get(VERDICT, None)
+        if not told_runs(runs, verdict):
             return
 
         def write() -> str:
             headline = item.stash.get(HEADLINE, "")
+            failure = headline, "\n\n".join(failures)
             ended = "failed" if failures else outcome
-            path = write_test_page(self._folder, item, runs, ended, (headline, "\n\n".join(failures)))
+            path = write_test_page(self._folder, item, runs, ended, failure, verdict)
             report.soundstage_page = path.name  # which pytest-xdist carries over
             return str(path)
 

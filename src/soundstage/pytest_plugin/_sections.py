@@ -10,16 +10,19 @@ import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from soundstage.errors import ExpectationError
-from soundstage.host import list_rules
+from soundstage.host import errors_of, list_rules
 from soundstage.journal import clean_records
 from soundstage.pytest_plugin._kept import keep_journal
 from soundstage.pytest_plugin._runs import Ran
 from soundstage.trace import build_trace
+
+if TYPE_CHECKING:
+    from soundstage.report import SectionVerdict
 
 SHOWN: Final = 200  # lines of the trace in a failure report
 LONGEST_NAME: Final = 150  # bytes of a test's id in the name of its page
@@ -48,6 +51,19 @@ def busy(runs: Sequence[Ran]) -> list[Ran]:
     return [run for run in runs if run.busy]
 
 
+def told_runs(runs: Sequence[Ran], verdict: SectionVerdict | None) -> list[Ran]:
+    """The runs that a page tells of; with a verdict one in which nothing happened, because that is what is told."""
+    return busy(runs) or list(runs[:1] if verdict is not None else ())
+
+
+def verdict_of(error: BaseException | None) -> SectionVerdict | None:
+    """The verdict that comes with what has ended a test, or with what led to that."""
+    from soundstage.report import CarriesVerdict
+
+    errors = errors_of(error) if error is not None else []
+    return next((each.section_verdict() for each in errors if isinstance(each, CarriesVerdict)), None)
+
+
 def unused_rules(run: Ran) -> str:
     """The rules of a run that were never used, one a line."""
     unused = run.scripted.unused()
@@ -55,20 +71,26 @@ def unused_rules(run: Ran) -> str:
 
 
 def write_test_page(
-    folder: Path, item: pytest.Item, runs: Sequence[Ran], outcome: str, failure: tuple[str, str]
+    folder: Path,
+    item: pytest.Item,
+    runs: Sequence[Ran],
+    outcome: str,
+    failure: tuple[str, str],
+    verdict: SectionVerdict | None = None,
 ) -> Path:
     """The page of a test: what failed and where, and a section for each of its runs; their journals beside it.
 
     Args:
         folder: where to.
         item: the test.
-        runs: its runs; at least one in which something happened.
+        runs: its runs; at least one of which there is something to tell.
         outcome: how it ended.
         failure: what failed, in one line and as pytest tells it; two empty texts if nothing did.
+        verdict: why a replay was not the recorded run, if that is what failed.
     """
     from soundstage.report import Section, write_page
 
-    told, name = busy(runs), item.nodeid
+    told, name = told_runs(runs, verdict), item.nodeid
     redactor = told[0].journal.redactor
     sections = [
         Section(
@@ -82,6 +104,7 @@ def write_test_page(
             note=failure[0] if number == 1 else "",
             failure=failure[1] if number == 1 else "",
             unused=run.journal.redactor.text(unused_rules(run)),
+            verdict=verdict if number == 1 else None,
         )
         for number, run in enumerate(told, 1)
     ]

@@ -1,10 +1,11 @@
-"""The differences of two runs as the values of the page's template. Pure."""
+"""The differences of two runs, and the verdict on a replay, as the values of the page's template. Pure."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from soundstage.differences import Difference
+from soundstage.report._section import SectionVerdict
 from soundstage.trace import RunDiff, StepDiff
 
 _MOST: Final = 200  # steps on the page
@@ -24,6 +25,13 @@ def diff_view(diff: RunDiff) -> dict[str, Any]:
         "steps": [_step(one, first) for one in steps[:_MOST]],
         "alike": alike,
     }
+
+
+def verdict_view(verdict: SectionVerdict) -> dict[str, Any]:
+    """The values of the template for the verdict on a replay."""
+    found = [_difference(one) for one in verdict.found[:_MOST]]
+    more = len(verdict.found) - len(found)
+    return {**verdict._asdict(), "found": found, "more": f"and {more} more" if more else ""}
 
 
 def _step(one: StepDiff, first: StepDiff) -> dict[str, Any]:

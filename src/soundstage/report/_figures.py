@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from soundstage.journal import RunFinished, RunStarted
-from soundstage.report._section import Section
+from soundstage.report._section import Section, SectionVerdict
 from soundstage.trace import Trace, build_trace
 
 
@@ -32,6 +32,7 @@ class SectionHead(NamedTuple):
     note: str
     failure: str
     unused: str
+    verdict: SectionVerdict | None
     figures: tuple[Figure, ...]
     trace: Trace
 
@@ -50,6 +51,7 @@ def summarise(section: Section) -> SectionHead:
         note=section.note,
         failure=section.failure,
         unused=section.unused,
+        verdict=section.verdict,
         figures=figures_of(trace),
         trace=trace,
     )

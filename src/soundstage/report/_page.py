@@ -17,12 +17,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
+from soundstage.differences import Difference
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Redactor, clean_records
-from soundstage.report._diff_view import diff_view
+from soundstage.report._diff_view import diff_view, verdict_view
 from soundstage.report._figures import summarise
 from soundstage.report._payload import rows_of, script_json
-from soundstage.report._section import Section
+from soundstage.report._section import Section, SectionVerdict
 from soundstage.report._timeline import timeline_of
 from soundstage.trace import RunDiff
 
@@ -134,6 +137,17 @@ def _redacted(section: Section, redactor: Redactor) -> Section:
         note=redactor.text(section.note),
         failure=redactor.text(section.failure),
         unused=redactor.text(section.unused),
+        verdict=_redacted_verdict(section.verdict, redactor) if section.verdict is not None else None,
+    )
+
+
+def _redacted_verdict(verdict: SectionVerdict, redactor: Redactor) -> SectionVerdict:
+    found = redactor.json(msgspec.json.encode(list(verdict.found)))
+    return SectionVerdict(
+        line=redactor.text(verdict.line),
+        found=msgspec.json.decode(found, type=list[Difference]),
+        position=redactor.text(verdict.position),
+        steps=[(label, redactor.text(command)) for label, command in verdict.steps],
     )
 
 
@@ -194,6 +208,7 @@ def _context(number: int, section: Section) -> dict[str, Any]:
     }
     return {
         **summary._asdict(),
+        "verdict": verdict_view(summary.verdict) if summary.verdict is not None else None,
         "id": f"s{number}",
         "prefix": "" if number == 1 else f"s{number}",
         "rows": len(rows.rows),

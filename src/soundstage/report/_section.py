@@ -3,9 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
+from soundstage.differences import Difference
 from soundstage.journal import Record
+
+
+class SectionVerdict(NamedTuple):
+    """The reason why a replay is not the recorded run, for the head of a section.
+
+    Args:
+        line: the cause first, in one line.
+        found: all that differs from the recorded call that comes nearest.
+        position: where in the run that was, and where in the recording.
+        steps: next steps: what each is for, and its command.
+    """
+
+    line: str
+    found: Sequence[Difference] = ()
+    position: str = ""
+    steps: Sequence[tuple[str, str]] = ()
+
+
+@runtime_checkable
+class CarriesVerdict(Protocol):
+    """An error that a verdict belongs to: the page of a test that fails with it shows the verdict."""
+
+    def section_verdict(self) -> SectionVerdict:
+        """The verdict."""
 
 
 class Section(NamedTuple):
@@ -18,6 +43,7 @@ class Section(NamedTuple):
         note: a sentence below the heading, plain text.
         failure: what failed and where, as lines of plain text.
         unused: the rules of the script that were never used, one a line.
+        verdict: why a replay is not the recorded run.
     """
 
     title: str
@@ -26,3 +52,4 @@ class Section(NamedTuple):
     note: str = ""
     failure: str = ""
     unused: str = ""
+    verdict: SectionVerdict | None = None

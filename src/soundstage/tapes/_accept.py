@@ -1,4 +1,7 @@
-"""Accept what a replay was asked: the new request takes the place of the recorded one, and its reply stays."""
+"""Accept what a replay was asked: the new request takes the place of the recorded one, and its reply stays.
+
+An exchange that was not asked for is taken off the tape.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from soundstage.differences import unified
 from soundstage.errors import TapeError
 from soundstage.messages import ModelRequest
 from soundstage.tapes._exchange import RecordedExchange
-from soundstage.tapes._playback import swapped
+from soundstage.tapes._playback import ASIDE, swapped
 from soundstage.tapes._seen import SeenRequest, read_seen, seen_path
 from soundstage.tapes._surroundings import Surroundings
 from soundstage.tapes._tape import Tape
@@ -28,8 +31,8 @@ def accept(
 ) -> None:
     """Accept what the last replay was asked: it takes the place of the nearest recorded request, whose reply stays.
 
-    The requests that go on from it get the same change. A call that is new, or came in another order, has no recorded
-    reply: record the tape again.
+    The requests that go on from it get the same change. A recorded call that was not made is taken off the tape. A call
+    that is new, or came in another order, has no recorded reply: record the tape again.
 
     Example: `soundstage tape accept weather.tape`
     """
@@ -44,7 +47,14 @@ def accept(
             seen=refused[0].line,
             hint=refused[0].commands[1],
         )
-    exchanges = recorded.exchanges
+    exchanges = tuple(one for one in recorded.exchanges if one.number not in found.left)
+    if found.left and all(one.request is None or one.request.purpose in ASIDE for one in exchanges):
+        raise TapeError(
+            f"this cannot be accepted for {tape}",
+            expected="a run that makes one of the recorded calls",
+            seen="it made none, and nothing would be left of the tape",
+            hint=f"look why the run asks no model, or delete the tape: rm {tape}",
+        )
     for one in found.requests:
         exchanges = tuple(accepted(exchanges, one, found.here, recorded.head.places))
     Tape(
@@ -55,6 +65,8 @@ def accept(
         mcp_lines=recorded.mcp_lines,
     ).save(tape)
     seen_path(tape).unlink(missing_ok=True)
+    for number in found.left:
+        say(f"{tape}: exchange {number} is taken off: the run did not ask for it")
     for one in found.requests:
         say(f"{tape}: exchange {one.verdict.nearest} has a new request, and keeps its reply")
         say(unified(one.verdict.differences))

@@ -72,6 +72,14 @@ def record(
     """
     if mode not in MODES:
         raise typer.BadParameter(f"{mode!r} is no mode; known: {', '.join(MODES)}")
+    if upstream and mode == "none":
+        raise typer.BadParameter(
+            "--mode none asks no provider: leave --upstream out, or record with another mode"
+        )
+    if upstream and mode == "once" and tape.exists():
+        warn(
+            f"--upstream is not used: {tape} is there, and --mode once replays it; --mode all records it anew"
+        )
     options = RunOptions(
         tape,
         tuple(command),

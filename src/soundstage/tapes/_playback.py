@@ -92,6 +92,7 @@ class Playback:
         verdicts: the divergences so far, of models and MCP servers.
         mcp: plays the MCP servers.
         normal: takes what is volatile or secret out of texts of the tape and of the run.
+        left: numbers of the exchanges that a run which has ended did not ask for, where a verdict says so.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Playback:
         self.relaxed = relaxed
         self.verdicts: list[Verdict] = []
         self.missed: list[tuple[Verdict, ModelRequest]] = []  # requests that were not recorded
+        self.left: tuple[int, ...] = ()
         self.mcp = McpPlayback(tape, self.verdicts, relaxed=relaxed, again=again)
         self._told: set[tuple[str, Difference]] = set()
         self._again = again
@@ -190,15 +192,18 @@ class Playback:
         if self.verdicts:
             return self.verdicts[0]
         left = [
-            entry for entry in self._entries if entry.number not in self._played and entry.number <= until
+            entry
+            for entry in self._entries
+            if entry.number not in self._played
+            and entry.number <= until
+            and entry.request.purpose not in ASIDE
         ]
-        missing = next((entry for entry in left if entry.request.purpose not in ASIDE), None)
-        if missing is None:
+        if not left:
             return self._noted(self.mcp.missing()) if until == math.inf else None
-        about = f"{_about(missing.request)}, exchange {missing.number}, was not asked for"
-        more = sum(entry.request.purpose not in ASIDE for entry in left) - 1
-        about += f", nor were {more} more" if more else ""
-        return self._noted(self._verdict("missing call", about, None, missing))
+        self.left = tuple(entry.number for entry in left)
+        about = f"{_about(left[0].request)}, exchange {left[0].number}, was not asked for"
+        about += f", nor were {len(left) - 1} more" if len(left) > 1 else ""
+        return self._noted(self._verdict("missing call", about, None, left[0]))
 
     def _noted(self, verdict: Verdict | None) -> Verdict | None:
         self.verdicts += [verdict] if verdict is not None else []

@@ -31,14 +31,19 @@ def recorded_draft(
         upstream: base URLs of providers, for a live run.
 
     Raises:
-        ConfigError: if both a script and a tape are given.
+        ConfigError: if more than one of script, tape and upstreams is given.
         EnvironmentProblem: if the program cannot be run.
     """
+    given = [
+        name for name, value in (("--script", script), ("--tape", tape), ("--upstream", upstream)) if value
+    ]
+    if len(given) > 1:
+        raise ConfigError(
+            "a program is answered by a script, by a tape or by providers",
+            expected="one of --script, --tape, --upstream",
+            seen=" and ".join(given),
+        )
     if tape is not None:
-        if script is not None:
-            raise ConfigError(
-                "a run is on a script or on a tape", expected="one of --script, --tape", seen="both"
-            )
         return script_of_tape(Tape.load(tape).exchanges)
     scratch = ScratchFolder("codegen")
     try:

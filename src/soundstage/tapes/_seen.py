@@ -1,4 +1,6 @@
-"""Requests that a replay was asked and its tape does not have: kept beside the tape, so that they can be accepted.
+"""Where a replay was not the recorded run: kept beside the tape, so that it can be accepted.
+
+Kept are requests that the tape does not have, and the numbers of recorded exchanges that were not asked for.
 
 The file is `.soundstage/seen/<tape>.json` in the folder of the tape. Each replay replaces it; one without a divergence
 removes it. Secrets are taken out like those of a tape.
@@ -34,17 +36,19 @@ class SeenRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeenFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The requests of one replay that were not recorded.
+    """One replay that was not the recorded run.
 
     Args:
         here: folders and the day of that replay.
-        requests: the requests, in order.
+        requests: those that were not recorded, in order.
         servers: the verdicts on calls of MCP servers, which cannot be accepted.
+        left: numbers of recorded exchanges that it was not asked for.
     """
 
     here: Surroundings
     requests: tuple[SeenRequest, ...]
     servers: tuple[Verdict, ...] = ()
+    left: tuple[int, ...] = ()
 
 
 def seen_path(tape: Path) -> Path:
@@ -60,7 +64,7 @@ def keep_seen(playback: Playback) -> None:
     path = seen_path(tape.path)
     with contextlib.suppress(OSError):
         servers = tuple(verdict for verdict in playback.verdicts if verdict.server)
-        if not playback.missed and not servers:
+        if not (playback.missed or playback.left or servers):
             path.unlink(missing_ok=True)
             return
         requests = tuple(
@@ -68,7 +72,7 @@ def keep_seen(playback: Playback) -> None:
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         (path.parent.parent / ".gitignore").write_text("*\n")
-        seen = SeenFile(here=playback.here, requests=requests, servers=servers)
+        seen = SeenFile(here=playback.here, requests=requests, servers=servers, left=playback.left)
         path.write_bytes(tape.redactor.json(msgspec.json.encode(seen)))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from soundstage.differences import Cause, Difference, unified
 from soundstage.errors import ReplayMismatchError
+
+if TYPE_CHECKING:
+    from soundstage.report import SectionVerdict
 
 NO_PLACE: Final = frozenset(
     {"extra call", "missing call", "already played", "order swapped", "other agent's call"}
@@ -67,15 +70,19 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         accept = "" if self.server else _ACCEPT.format(tape=self.tape)
         return accept, self.again or _AGAIN.format(tape=self.tape)
 
+    @property
+    def steps(self) -> tuple[tuple[str, str], ...]:
+        """The commands that there are, each with what it is for."""
+        labelled = zip(("accept", "record again"), self.commands, strict=True)
+        return tuple((label, command) for label, command in labelled if command)
+
     def text(self, *, colour: bool = False) -> str:
         """The line, the differences, the position and the commands."""
         parts = [self.line]
         if self.differences:
             parts.append(_indented(unified(self.differences, colour=colour)))
-        accept, again = self.commands
-        parts += [f"  at: {self.position}", *([f"  accept: {accept}"] if accept else ())]
-        parts += [f"  record again: {again}"]
-        return "\n".join(parts)
+        steps = (f"  {label}: {command}" for label, command in self.steps)
+        return "\n".join([*parts, f"  at: {self.position}", *steps])
 
 
 def _indented(text: str) -> str:
@@ -99,3 +106,10 @@ class DivergenceError(ReplayMismatchError):
             else f"record again: {again}",
         )
         self.verdict = verdict
+
+    def section_verdict(self) -> SectionVerdict:
+        """The verdict as the page of a test shows it."""
+        from soundstage.report import SectionVerdict
+
+        verdict = self.verdict
+        return SectionVerdict(verdict.line, verdict.differences, verdict.position, verdict.steps)
