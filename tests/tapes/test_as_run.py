@@ -9,12 +9,14 @@ import pytest
 from soundstage.clock import run
 from soundstage.errors import ScriptError, TapeError
 from soundstage.journal import Journal, ModelRequested, ModelResponded, RequestServed, RunStarted
+from soundstage.mcp import McpNotified, McpServed, McpToolCalled, McpToolReturned
 from soundstage.messages import ModelRequest, ModelResponse, Text, ToolDefinition, system, tool, user
 from soundstage.models import JournaledModel, Script, ScriptedModel, complete
 from soundstage.report import diff_runs, read_run, show_run
 from soundstage.tapes import (
     HttpCall,
     Mask,
+    McpTapeLine,
     RecordedExchange,
     RecordedFailure,
     RecordingModel,
@@ -171,6 +173,36 @@ def test_failures_and_calls_that_ask_no_model_are_told(tmp_path):
     assert (step.failure.reason, step.failure.status, step.failure.message) == ("error", 529, "overloaded")
     (served,) = [record.event for record in trace.records if isinstance(record.event, RequestServed)]
     assert (served.format, served.path, served.what) == ("openai", "/models", "GET")
+
+
+def test_lines_of_mcp_servers_stand_between_the_exchanges(tmp_path):
+    def line(method, at, **fields):
+        return McpTapeLine(server="notes", method=method, started_ms=at, latency_ms=2.0, **fields)
+
+    call = {"name": "add", "arguments": {"text": "milk"}}
+    lines = [
+        line("tools/list", 1.0, result={"tools": []}),
+        line("tools/call", 15.0, params=call, result={"content": [{"type": "text", "text": "noted"}]}),
+        line("notifications/changed", 17.0, kind="told"),
+        line("tools/call", 18.0, params=call, result={"content": [], "isError": True}),
+        line("tools/call", 50.0, params=call, error={"code": -32000, "message": "no space"}),
+    ]
+    tape = tmp_path / "t.tape"
+    Tape([exchange(1, at=2.0), exchange(2, "again", at=30.0)], head=HEAD, mcp_lines=lines).save(tape)
+    records = [record for record in read_run(tape).records if "Chunk" not in type(record.event).__name__][1:]
+    kinds = [ModelRequested, McpServed, ModelResponded, McpToolCalled, McpToolReturned, McpNotified]
+    kinds += [McpToolCalled, McpToolReturned, ModelRequested, ModelResponded, McpToolCalled, McpToolReturned]
+    assert [type(record.event) for record in records] == kinds
+    returned = [record for record in records if isinstance(record.event, McpToolReturned)]
+    assert [(one.event.outcome, one.event.text) for one in returned] == [
+        ("result", "noted"),
+        ("error", ""),
+        ("rejected", "no space"),
+    ]
+    called = [record.position for record in records if isinstance(record.event, McpToolCalled)]
+    assert [record.cause for record in returned] == called
+    assert {record.source for record in records} == {"tape", "notes"}
+    assert len(build_trace(list(read_run(tape).records)).steps) == 2
 
 
 def test_a_tape_of_an_older_format_is_refused_as_that(tmp_path):

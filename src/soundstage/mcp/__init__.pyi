@@ -1,6 +1,9 @@
 from ._answer import (
     ToolAnswer as ToolAnswer,
 )
+from ._answer import (
+    text_of as text_of,
+)
 from ._backend import Served as Served
 from ._catalog import McpTool as McpTool
 from ._client import Upstream as Upstream
