@@ -32,7 +32,8 @@ def test_what_the_records_name_is_there():
     for wing in wings():
         for name in (*wing.events, *wing.fixtures):
             __import__(name)
-        for target in (*wing.commands.values(), *wing.scripts.values(), *wing.levels.values()):
+        named = (wing.commands, wing.scripts, wing.levels, wing.sources, wing.models, wing.readers)
+        for target in (target for names in named for target in names.values()):
             assert callable(load_target(target))
         assert wing.tools == "" or isinstance(load_target(wing.tools), Toolset)
 
@@ -83,6 +84,7 @@ def test_a_package_whose_record_cannot_be_had_is_named_with_what_to_do(installed
     [
         (Wing(name="nostr"), "the name 'nostr'"),
         (Wing(name="tea", commands={"brew": "a:b", "pour": "a:c"}), "the command 'brew'"),
+        (Wing(name="tea", readers={"line": "a:b"}), "the files of runs with 'line'"),
     ],
 )
 def test_two_wings_with_one_name_or_command_are_refused(record, twice):
