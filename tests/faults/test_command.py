@@ -75,6 +75,11 @@ def test_a_finding_ends_with_1_and_the_command_that_it_shows_runs_that_case_agai
 
 
 def test_a_tape_is_swept_and_the_command_that_is_shown_runs_a_case_on_the_tape_again(faults, tmp_path):
+    agent = tmp_path / "agent.py"
+    prompt = '"role": "user", "content": '
+    assert prompt in agent.read_text()
+    places = 'os.getcwd() + " " + os.environ["HOME"] + " " + '
+    agent.write_text(agent.read_text().replace(prompt, prompt + places))
     run_with_tape(
         RunOptions(
             tmp_path / "notes.tape",

@@ -15,7 +15,7 @@ from soundstage.faults._kinds import cases_of, kinds_named
 from soundstage.faults._model import SweptModel
 from soundstage.faults._source import PlacedModel, source_in
 from soundstage.journal import Journal
-from soundstage.messages import ByteDelivery, ModelRequest, user
+from soundstage.messages import ByteDelivery, ModelRequest, StartChunk, respond, user
 from soundstage.models import Script, ScriptedModel, complete
 from soundstage.tapes import RecordedFailure, RecordingModel, Surroundings, Tape
 from soundstage.tapes._frames import pack
@@ -88,12 +88,23 @@ async def test_faults_of_the_wire_act_on_the_recorded_bytes(tmp_path, name):
     seen = {kind: (await answered(path, name, case.injection))[:2] for kind, case in cases.items()}
     assert seen["crlf"] == (odd.replace(b"\n", b"\r\n"), False)
     assert seen["utf-8"] == (odd, False)
+    assert cases["cut-at"].injection.remark == f"of {len(odd)} bytes"
     place = int(cases["cut-at"].id.partition("@")[2])
     assert seen["cut-at"] == (odd[:place], True)
     assert seen["cut-text"][1]
     assert odd.startswith(seen["cut-text"][0])
     assert 0 < len(seen["cut-text"][0]) < len(odd)
     assert b"from a gateway" not in seen["empty"][0]
+
+
+@with_sockets
+async def test_an_app_in_process_gets_no_bytes_of_a_wire(tmp_path):
+    path = tmp_path / "t.tape"
+    await taped(path, "chat")
+    request = msgspec.structs.replace(Tape.load(path).exchanges[0].request, format="")
+    chunks = [chunk async for chunk in source_in(path)().stream(request)]
+    assert [chunk.delivery for chunk in chunks if isinstance(chunk, StartChunk)] in ([], [None])
+    assert respond(chunks).text == SAID
 
 
 @with_sockets
@@ -166,14 +177,17 @@ def test_an_attempt_that_was_recorded_as_failed_is_no_part_of_a_good_run(tape):
     assert (row.verdict, row.retries) == ("survived", 1)
 
 
-def test_the_folder_of_a_run_stands_for_the_recorded_one(tape, tmp_path):
+def test_the_folders_of_a_run_stand_for_the_recorded_ones(tape, tmp_path):
     recorded = Tape.load(tape)
     (exchange,) = recorded.exchanges
-    asked = msgspec.structs.replace(exchange.request, messages=(user("in /recorded/shop"),))
-    head = recorded.head.at(Surroundings(cwd="/recorded/shop"))
+    asked = msgspec.structs.replace(
+        exchange.request, messages=(user("in /recorded/shop, not in /root/me/.config"),)
+    )
+    head = recorded.head.at(Surroundings(cwd="/recorded/shop", home="/root/me"))
     Tape([msgspec.structs.replace(exchange, request=asked)], head=head).save(tape)
     model = source_in(tape)()
     assert isinstance(model, PlacedModel)
-    model.work_in(tmp_path)
-    request = ModelRequest(model="m", messages=(user(f"in {tmp_path}"),))
+    model.work_in(tmp_path / "here", tmp_path / "home")
+    said = user(f"in {tmp_path}/here, not in {tmp_path}/home/.config")
+    request = ModelRequest(model="m", messages=(said,))
     assert run(complete(model, request)).text == "good day"

@@ -82,6 +82,11 @@ class Program(Daemon):
         """The exit code, negative for a signal; `None` while it runs."""
         return self._process.code if self._process is not None and not self._process.alive else None
 
+    @property
+    def home(self) -> Path:
+        """Its home folder, which is there while it runs."""
+        return self._sandbox.home
+
     def _running(self) -> Process:
         if self._process is None:
             raise InvalidStateError(f"{self.name} does not run", hint="start it first")

@@ -70,13 +70,18 @@ async def run_program(
         states: list[Files] = []
         limit = settings.limit if settings.limit is not None else 1_000_000
         good = source()
-        model = SweptModel(good, injection, limit=limit, asked=lambda: states.append(_files(workspace)))
+        variables = good.variables if isinstance(good, PlacedModel) else {}
+
+        def asked() -> None:
+            if not states and isinstance(good, PlacedModel):
+                good.work_in(workspace.root, command.home)
+            states.append(_files(workspace))
+
+        model = SweptModel(good, injection, limit=limit, asked=asked)
         server = parts.serve(model)
         async with parts:
             _copy(settings.folder, workspace.root)
-            if isinstance(good, PlacedModel):
-                good.work_in(workspace.root)
-            environment = server.environment()
+            environment = {**variables, **server.environment()}
             command = Command(
                 settings.argv,
                 journal,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -28,10 +28,14 @@ class ModelSource(Protocol):
 
 @runtime_checkable
 class PlacedModel(Model, Protocol):
-    """A model whose answers name the folder that the app works in."""
+    """A model of a run that was somewhere else: its requests and answers name the folders of that one."""
 
-    def work_in(self, folder: Path) -> None:
-        """Take this folder for that one."""
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Variables of that run, which make a program ask the same again."""
+
+    def work_in(self, folder: Path, home: Path) -> None:
+        """Take these for the working folder and the home folder of that run."""
 
 
 def scripted(script: Script) -> ModelSource:

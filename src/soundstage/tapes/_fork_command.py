@@ -89,7 +89,7 @@ def fork(
             journal=journal,
         )
     )
-    raise typer.Exit(_ended(outcome, f"step {at} of {tape}", branch, said))
+    raise typer.Exit(_ended(outcome, tape, at, branch, said))
 
 
 def _edited(tape: Tape, at: int) -> tuple[Change, str]:
@@ -102,8 +102,9 @@ def _edited(tape: Tape, at: int) -> tuple[Change, str]:
     return found
 
 
-def _ended(outcome: ForkOutcome, step: str, branch: Path, said: str) -> int:
+def _ended(outcome: ForkOutcome, tape: Path, at: int, branch: Path, said: str) -> int:
     """Tell how it ended; the exit code."""
+    step = f"step {at} of {tape}"
     if outcome.verdict is not None:
         typer.echo(outcome.verdict.text(), err=True)
     for problem in outcome.problems:
@@ -121,4 +122,5 @@ def _ended(outcome: ForkOutcome, step: str, branch: Path, said: str) -> int:
     warn(
         f"{branch}: {outcome.played} exchange(s) of the tape, then {outcome.made}; {count} request(s) {what}"
     )
+    warn(f"compare: soundstage diff {tape} {branch}")
     return FAILED if outcome.verdict is not None or outcome.problems else outcome.code

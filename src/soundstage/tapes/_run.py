@@ -132,7 +132,7 @@ async def _run(options: RunOptions) -> RunOutcome:
     redactor = Redactor.from_environment(os.environ)
     recording = options.mode in ("new", "all") or (options.mode == "once" and not options.tape.exists())
     replaying = not (options.mode == "all" or (options.mode == "once" and recording))
-    here = Surroundings.here(clock.wall())
+    here = Surroundings.here(clock.wall(), options.cwd)
     tape = _tape(
         options,
         redactor,

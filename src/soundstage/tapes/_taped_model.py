@@ -6,7 +6,7 @@ in which nothing goes wrong, and the attempt that came after it is the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ from soundstage.clock import SystemClock
 from soundstage.messages import ByteDelivery, ModelRequest, StartChunk
 from soundstage.tapes._answers import pieces_of
 from soundstage.tapes._exchange import RecordedExchange, TimedChunk
+from soundstage.tapes._program import KEPT_ON_RECORD
 from soundstage.tapes._replay import ReplayModel
 from soundstage.tapes._surroundings import Surroundings
 from soundstage.tapes._tape import Tape
@@ -23,9 +24,15 @@ from soundstage.tapes._tape import Tape
 class TapedModel(ReplayModel):
     """Answers from a tape; on the wire, with the recorded bytes."""
 
-    def work_in(self, folder: Path) -> None:
-        """Take this folder for the one that the app works in."""
-        self.playback.settle(msgspec.structs.replace(self.playback.here, cwd=str(folder)))
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Variables that a program has while it is recorded."""
+        return KEPT_ON_RECORD
+
+    def work_in(self, folder: Path, home: Path) -> None:
+        """Take these for the recorded working folder and home folder."""
+        here = msgspec.structs.replace(self.playback.here, cwd=str(folder), home=str(home))
+        self.playback.settle(here)
 
     def pieces(self, exchange: RecordedExchange, request: ModelRequest) -> list[TimedChunk]:
         """The pieces of an exchange; the first one brings the bytes, if they are those of the request's format."""
