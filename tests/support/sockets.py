@@ -74,13 +74,13 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def connect(server: HttpServer) -> AsyncIterator[Client]:
-    host, port = re.fullmatch(r"http://\[?(.*?)\]?:(\d+)", server.url).groups()
+    host, port = re.match(r"\w+://\[?(.*?)\]?:(\d+)", server.url).groups()
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
         yield Client(reader, writer)
     finally:
         writer.close()
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(OSError):
             await writer.wait_closed()
 
 

@@ -26,7 +26,10 @@ _GOING_AWAY: Final = 1001
 
 async def serve_stdio(sessions: Sessions, websocket: WebSocket) -> None:
     """Serve one bridge, until one of the two is done."""
-    session = sessions.open("stdio") if websocket.path == PATH else None
+    if websocket.path != PATH:
+        await websocket.refuse(404, f"WebSockets are served at {PATH} alone")
+        return
+    session = sessions.open("stdio")
     if session is None:
         await websocket.refuse(503, "this server cannot be reached")
         return
