@@ -72,6 +72,35 @@ REFUSED = [  # format, what is asked for, how the refusal names it
         "context_management.edits.0.compact_20260112.pause_after_compaction",
     ),
     (
+        "anthropic",
+        {
+            "messages": [
+                {"role": "user", "content": "hello"},
+                {
+                    "role": "system",
+                    "content": [
+                        {
+                            "type": "tool_addition",
+                            "tool": {"type": "mcp_tool_reference", "server_name": "s", "name": "t"},
+                        }
+                    ],
+                },
+            ]
+        },
+        "messages.1.content.0.tool_addition.tool.mcp_tool_reference.server_name",
+    ),
+    ("openai-chat", {"stream_options": {"include_obfuscation": True}}, "stream_options.include_obfuscation"),
+    (
+        "openai-responses",
+        {"stream_options": {"include_obfuscation": True}},
+        "stream_options.include_obfuscation",
+    ),
+    (
+        "openai-responses",
+        {"input": [{"type": "configuration_update", "text": {"format": {"type": "text"}}}]},
+        "input[0].text",
+    ),
+    (
         "gemini",
         {"toolConfig": {"functionCallingConfig": {"streamFunctionCallArguments": True}}},
         "toolConfig.functionCallingConfig.streamFunctionCallArguments",

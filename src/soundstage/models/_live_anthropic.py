@@ -22,6 +22,7 @@ from soundstage.messages import (
 )
 from soundstage.models._live_format import LiveFormat, content
 
+CHANGES: Final = ("tool_addition", "tool_removal")  # the tools of a request are those after all changes
 MAX_TOKENS: Final = 4096  # the format insists on a limit; this one is for requests that name none
 
 
@@ -68,7 +69,7 @@ def _block(part: Part) -> Iterator[dict[str, Any]]:
         yield {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}
     elif isinstance(part, ToolResult):
         yield _result(part)
-    else:
+    elif part.type not in CHANGES:
         yield part.data
 
 

@@ -4,11 +4,14 @@ Source: the provider's API reference for messages, its guide to tool calls ("han
 requirements), and the words of its error answers. Consecutive messages of one role are one turn there, so
 pairs of tool calls and results are checked by turn; messages of role `system`, which agents put between the
 others, never part a pair. Content whose type we do not interpret is accepted as it is.
+
+Tools may come and go within a conversation (`tool_addition`, `tool_removal`, and the `tool_changes` of a compaction
+block). A request offers those that are left after its last message. Source: the types of the official SDK.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -36,6 +39,7 @@ Block = dict[str, Any]
 
 ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "system": "system"}
 ONLY_IN: Final[dict[str, Role]] = {"tool_use": "assistant", "tool_result": "user"}
+CHANGES: Final = ("tool_addition", "tool_removal")
 MOST_STOPS: Final = 8191
 _KNOWN: Final = frozenset({"model", "messages", "system", "tools", "stream"})
 _NAMES: Final[dict[type, str]] = {
@@ -59,7 +63,7 @@ def count(body: bytes, format: str) -> int:  # noqa: A002
     """The estimated tokens of a body that was posted to be counted."""
     given = _object(body)
     request = _request(given, format)
-    return estimate(request.messages, msgspec.json.encode(given["tools"]) if request.tools else b"")
+    return estimate(request.messages, msgspec.json.encode(given["tools"]) if given.get("tools") else b"")
 
 
 def _refuse(message: str) -> NoReturn:
@@ -101,10 +105,7 @@ def _request(given: Block, format: str) -> ModelRequest:  # noqa: A002
     return ModelRequest(
         model=model,
         messages=(*_system(given.get("system")), *messages),
-        tools=tuple(
-            _tool(tool, f"tools.{number}")
-            for number, tool in enumerate(_optional(given, "tools", list) or ())
-        ),
+        tools=_offered(_optional(given, "tools", list) or [], messages),
         stream=_optional(given, "stream", bool) or False,
         format=format,
         settings={key: value for key, value in given.items() if key not in _KNOWN},
@@ -128,6 +129,7 @@ def _system(given: Any) -> tuple[Message, ...]:
     parts = _content(given, "system")
     if any(isinstance(part, Text) and not part.text for part in parts):
         _refuse("system: text content blocks must be non-empty")
+    _refuse_changes(parts, "system")
     return (Message(role="system", parts=parts),)
 
 
@@ -211,6 +213,7 @@ def _tool_use(block: Block, where: str) -> Part:
 def _tool_result(block: Block, where: str) -> Part:
     given = block.get("content")
     content = () if given is None else _content(given, f"{where}.content")
+    _refuse_changes(content, f"{where}.content")
     return ToolResult(
         call_id=_field(block, "tool_use_id", str, where),
         text="\n".join(part.text for part in content if isinstance(part, Text)),
@@ -241,6 +244,71 @@ def _tool(given: Any, where: str) -> ToolDefinition:
         description=_optional(tool, "description", str, where) or "",
         schema=schema,
     )
+
+
+def _offered(declared: list[Any], messages: Sequence[Message]) -> tuple[ToolDefinition, ...]:
+    """The tools in `tools`, with the changes that the conversation makes, in its order."""
+    tools = [_tool(tool, f"tools.{number}") for number, tool in enumerate(declared)]
+    known = {tool.name: tool for tool in tools}
+    changes = list(_changes(messages))
+    if not changes:
+        return tuple(tools)
+    offered = dict(known)
+    for kind, block, where in changes:
+        tool = _changed(block, where, known, defines=kind == "tool_addition")
+        if kind == "tool_addition":
+            offered[tool.name] = known[tool.name] = tool
+        else:
+            offered.pop(tool.name, None)
+    return tuple(offered.values())
+
+
+def _changes(messages: Sequence[Message]) -> Iterator[tuple[str, Block, str]]:
+    """Type, block and place of each change of the tools."""
+    for number, message in enumerate(messages):
+        for position, part in enumerate(message.parts):
+            where = f"messages.{number}.content.{position}"
+            if not isinstance(part, Opaque):
+                continue
+            if part.type in CHANGES:
+                yield part.type, part.data, f"{where}.{part.type}"
+            elif part.type == "compaction":
+                where += ".compaction"
+                for place, change in enumerate(_optional(part.data, "tool_changes", list, where) or ()):
+                    yield _change(change, f"{where}.tool_changes.{place}")
+
+
+def _change(given: Any, where: str) -> tuple[str, Block, str]:
+    kind = _field(_checked(given, dict, where), "type", str, where)
+    if kind not in CHANGES:
+        _refuse(f"{where}.type: Input should be 'tool_addition' or 'tool_removal'")
+    return kind, given, f"{where}.{kind}"
+
+
+def _changed(block: Block, where: str, known: dict[str, ToolDefinition], *, defines: bool) -> ToolDefinition:
+    """The tool that a change is about: one that is known by its name, or one that it defines."""
+    tool = _field(block, "tool", dict, where)
+    where += ".tool"
+    kind = _field(tool, "type", str, where)
+    if kind == "tool_definition" and defines:
+        where += f".{kind}.definition"
+        return _tool(_field(tool, "definition", dict, where.rpartition(".")[0]), where)
+    if kind != "tool_reference":
+        wanted = "'tool_reference' or 'tool_definition'" if defines else "'tool_reference'"
+        _refuse(f"{where}.type: Input should be {wanted}; Soundstage serves no tools of MCP servers here")
+    name = _field(tool, "name", str, f"{where}.{kind}")
+    if name not in known:
+        _refuse(
+            f"{where}.{kind}.name: there is no tool {name!r} in `tools`, and none is defined earlier in `messages`"
+        )
+    return known[name]
+
+
+def _refuse_changes(parts: Sequence[Part], where: str) -> None:
+    """Tools change in the content of messages alone."""
+    for number, part in enumerate(parts):
+        if isinstance(part, Opaque) and part.type in CHANGES:
+            _refuse(f"{where}.{number}: `{part.type}` blocks can only be in the content of a message")
 
 
 def _check_pairs(messages: Sequence[Message]) -> None:

@@ -2,7 +2,8 @@
 
 Source: the request types of the official SDK, beta included, and the provider's refusals of fields in blocks and tools
 (`messages.1.content.1.tool_use.index: Extra inputs are not permitted`). `scope` of a cache control is of Claude Code.
-Citations are refused: an answer has none, whatever a document says.
+Citations are refused: an answer has none, whatever a document says. `diagnostics` asks why the prompt cache was missed;
+an answer without them says that it was not. Tools of MCP servers cannot be added, as `mcp_servers` is refused.
 """
 
 from __future__ import annotations
@@ -177,9 +178,9 @@ MCPToolUseBlock[mcp_tool_use]: name type | cache_control>CacheControlEphemeral i
 RequestMCPToolResultBlock[mcp_tool_result]:
     type | cache_control>CacheControlEphemeral content>TextBlock is_error tool_use_id
 CompactionBlock[compaction]:
-    | cache_control>CacheControlEphemeral content encrypted_content signature tool_changes>ToolChange type
-RequestToolAdditionBlock[tool_addition]: type | cache_control>CacheControlEphemeral tool>ToolAdditionTool
-RequestToolRemovalBlock[tool_removal]: type | cache_control>CacheControlEphemeral tool>ToolRemovalTool
+    tool_changes>ToolChange type | cache_control>CacheControlEphemeral content encrypted_content signature
+RequestToolAdditionBlock[tool_addition]: tool>ToolAdditionTool type | cache_control>CacheControlEphemeral
+RequestToolRemovalBlock[tool_removal]: tool>ToolRemovalTool type | cache_control>CacheControlEphemeral
 MCPToolListingBlock[mcp_tool_listing]: type | mcp_server_name tools>MCPTool
 FallbackBlock[fallback]: | from>FallbackInfo to>FallbackInfo trigger>FallbackRefusalTrigger type
 MCPToolResultBlock[mcp_tool_result]: type | content>TextBlock is_error tool_use_id
@@ -234,12 +235,12 @@ AdvisorToolResultError[advisor_tool_result_error]: type | error_code
 AdvisorResultBlock[advisor_result]: | stop_reason text type
 AdvisorRedactedResultBlock[advisor_redacted_result]: | encrypted_content stop_reason type
 ToolChangeToolReference[tool_reference]: name type |
-ToolChangeMCPToolReference[mcp_tool_reference]: name type | server_name
-ToolChangeMCPToolsetReference[mcp_toolset_reference]: type | server_name
-ToolChangeToolDefinition[tool_definition]: type | definition>Tools
+ToolChangeMCPToolReference[mcp_tool_reference]: name type | | server_name
+ToolChangeMCPToolsetReference[mcp_toolset_reference]: type | | server_name
+ToolChangeToolDefinition[tool_definition]: definition>Tools type |
 FallbackInfo: | model
-ToolAdditionBlock[tool_addition]: type | tool>ToolAdditionTool
-ToolRemovalBlock[tool_removal]: type | tool>ToolRemovalTool
+ToolAdditionBlock[tool_addition]: tool>ToolAdditionTool type |
+ToolRemovalBlock[tool_removal]: tool>ToolRemovalTool type |
 FallbackRefusalTrigger[refusal]: | category type
 InputTokensClearAtLeast[input_tokens]: | type value
 ToolUsesKeep[tool_uses]: type | value

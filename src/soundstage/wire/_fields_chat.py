@@ -2,7 +2,7 @@
 
 Source: the request types of the official SDK. At the top stand also those that clients of compatible servers send:
 OpenRouter, vLLM, llama.cpp, DeepSeek, Ollama. Such servers have more fields in messages and tools too (`...`), which
-are carried. No field below the first level asks for something in the answer.
+are carried. Below the first level only `stream_options` asks for something in the answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PromptCacheOptions: | mode ttl
 FormatText[text]: | schema type
 FormatJSONSchema[json_schema]: | json_schema>JSONSchema schema type
 FormatJSONObject[json_object]: | schema type
-StreamOptions: include_usage | include_obfuscation | continuous_usage_stats=false
+StreamOptions: include_usage | | continuous_usage_stats=false include_obfuscation=false
 AllowedToolChoice[allowed_tools]: | allowed_tools>AllowedTools type
 NamedToolChoice[function]: | function>FunctionCallOption type
 NamedToolChoiceCustom[custom]: | custom>FunctionCallOption type

@@ -41,7 +41,7 @@ FunctionCallOutput[function_call_output]:
 ToolSearchCall[tool_search_call]: arguments call_id execution id type | created_by status
 ToolSearchOutputItem[tool_search_output]: call_id execution id tools>Tool type | created_by status
 AdditionalTools[additional_tools]: tools>Tool type | id role
-ConfigurationUpdateItem[configuration_update]: | id reasoning>Reasoning2 text>Text type
+ConfigurationUpdateItem[configuration_update]: | id reasoning>Reasoning2 type | text>Text
 ReasoningItem[reasoning]: content>Content encrypted_content summary>Summary type | id status
 CompactionItem[compaction]: | created_by encrypted_content id type
 ImageGenerationCall[image_generation_call]:
@@ -71,7 +71,7 @@ Moderation: | model policy>ModerationPolicy
 Prompt: id | variables version
 PromptCacheOptions: | mode ttl | prewarm=false comparison_response_id
 Reasoning: | context effort enabled generate_summary max_tokens mode summary
-StreamOptions: | include_obfuscation
+StreamOptions: | | include_obfuscation=false
 TextConfig: format>Format | verbosity
 ToolChoiceAllowed[allowed_tools]: | mode tools type
 ToolChoiceTypes[code_interpreter,computer,computer_use,computer_use_preview,file_search,image_generation,
