@@ -59,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             to try; `closed` fails, and refuses what is on this machine and not of the run, too.
         runs: the folder in which runs are kept. In a settings file: relative to that file.
         runs_index: URL of a database for their index; a file in that folder if empty.
+        runs_max_age_days: the age at which a cleanup removes a run.
+        runs_min_free_mb: megabytes of the disk that shall be free: with less, keeping a run removes old ones; 0 never.
         sources: where each value that is not a default comes from; see `source`.
     """
 
@@ -70,6 +72,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     egress: Literal["fail", "allow", "closed"] = "fail"
     runs: Annotated[str, msgspec.Meta(min_length=1)] = ".soundstage"
     runs_index: str = ""
+    runs_max_age_days: Annotated[int, msgspec.Meta(ge=0)] = 30
+    runs_min_free_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
     sources: dict[str, str] = {}
 
     def source(self, name: str) -> str:
@@ -193,7 +197,9 @@ def _expected(name: str) -> str:
     if get_origin(_TYPES[name]) is Literal:
         return " or ".join((base, *limits))
     return _WORDS[base] + "".join(
-        f" from {limit.ge} to {limit.le}" for limit in limits if limit.ge is not None
+        f" from {limit.ge}" + ("" if limit.le is None else f" to {limit.le}")
+        for limit in limits
+        if limit.ge is not None
     )
 
 

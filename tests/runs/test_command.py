@@ -1,15 +1,17 @@
-"""`soundstage runs`: list, show, open, keep."""
+"""`soundstage runs`: list, show, open, keep, clean, export."""
 
 from __future__ import annotations
 
 import json
+import zipfile
 
 import pytest
 from typer.testing import CliRunner
 
 from soundstage.errors import WrongValueError
-from soundstage.runs import RunNotFoundError
+from soundstage.runs import RunNotFoundError, StoreBusyError
 from soundstage.runs._command_line import runs
+from soundstage.runs._lock import locked
 from support.stores import run_of
 
 
@@ -77,6 +79,28 @@ def test_keep_marks_and_unmarks(said, store):
     assert store.open("run1").kept
     said("keep", "run1", "--off")
     assert not store.open("run1").kept
+
+
+def test_clean_removes_old_runs_and_says_which(said, store):
+    assert "would remove 2 run(s)" in said("clean", "--older-than", "0", "--dry-run")
+    assert len(store.list()) == 2
+    assert "removed 0 run(s)" in said("clean", "--older-than", "100000")
+    store.keep("run1")
+    text = said("clean", "--older-than", "0")
+    assert "removed 1 run(s), 1 file(s), 1 bytes" in text
+    assert "run2" in text
+    assert [record.id for record in store.list()] == ["run1"]
+
+
+def test_clean_is_refused_at_once_while_somebody_writes(said, store):
+    with locked(store.root / "lock", doing="write"), pytest.raises(StoreBusyError):
+        said("clean", "--older-than", "0")
+    assert len(store.list()) == 2
+
+
+def test_export_writes_an_archive(said, tmp_path):
+    said("export", "run2", str(tmp_path / "run.zip"))
+    assert zipfile.ZipFile(tmp_path / "run.zip").read("files/a.txt") == b"x"
 
 
 def test_a_run_that_is_not_there_is_named(said):

@@ -11,7 +11,7 @@ import pytest
 
 from soundstage.errors import ConfigError, EnvironmentProblem
 from soundstage.journal import read_journal
-from soundstage.runs import IndexRebuilt, RunStore
+from soundstage.runs import IndexRebuilt, Retention, RunStore
 from support.stores import run_of
 
 
@@ -110,8 +110,11 @@ def test_a_folder_without_a_readable_record_is_not_listed_and_named_until_it_is_
     for _ in range(2):
         assert ids(filled) == ["run2", "run0"]
         assert filled.unreadable == (run_of(1).folder,)
+    filled.save(run_of(8))
+    filled.clean(Retention(None))
+    assert ids(filled) == ["run8", "run2", "run0"]
     path.write_bytes(whole)
-    assert ids(filled) == ALL
+    assert ids(filled) == ["run8", *ALL]
     assert filled.unreadable == ()
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from soundstage.runs import Disk, RunRecord
 
-NOON = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
+NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 
 
 class KilledError(BaseException):

@@ -1,3 +1,9 @@
+from ._cleaning import (
+    CleanupResult as CleanupResult,
+)
+from ._cleaning import (
+    Retention as Retention,
+)
 from ._disk import Disk as Disk
 from ._errors import (
     ContentNotFoundError as ContentNotFoundError,
@@ -21,8 +27,15 @@ from ._errors import (
     StreamConsumedError as StreamConsumedError,
 )
 from ._events import (
+    ContentRemoved as ContentRemoved,
+)
+from ._events import (
     IndexRebuilt as IndexRebuilt,
 )
+from ._events import (
+    RunRemoved as RunRemoved,
+)
+from ._export import export_run as export_run
 from ._files import LazyFile as LazyFile
 from ._record import (
     Blob as Blob,

@@ -110,7 +110,7 @@ class Catalogue:
         index = self._index(held=True)
         try:
             if problem is None:
-                index.change(add=add, remove=remove, seen=self._looks())
+                index.change(add=add, remove=remove, seen=self._seen(self._looks()))
         except IndexDamagedError as error:
             self._bring_up_to_date(index, str(error))
         except EnvironmentProblem as error:
@@ -193,7 +193,11 @@ class Catalogue:
             except (HarnessError, EnvironmentProblem):
                 unreadable.append(name)
         self.unreadable = tuple(unreadable)
-        index.change(add=found, remove=known - names, seen=STALE if unreadable else looks)
+        index.change(add=found, remove=known - names, seen=self._seen(looks))
+
+    def _seen(self, looks: int) -> int:
+        """A folder that cannot be read may be mended at any time, which changes no name: the index looks each time."""
+        return STALE if self.unreadable else looks
 
     def record_of(self, name: str) -> RunRecord:
         """The record in a folder.

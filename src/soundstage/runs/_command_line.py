@@ -114,13 +114,62 @@ def keep(
     say(f"{found.record.id}: " + ("no longer marked" if off else "kept whatever its age"))
 
 
+@runs.command()
+def clean(
+    store: Store = None,
+    older_than: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="DAYS", help="[default: the setting `runs_max_age_days`, 30]"),
+    ] = None,
+    min_free: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="MB", help="Then the oldest, until so much of the disk is free."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which runs are too old.")] = False,
+) -> None:
+    """Remove runs that are too old, and content that no run has. Marked runs stay (`soundstage runs keep`).
+
+    Exit code 2 if somebody else is writing to the store.
+
+    Example: `soundstage runs clean --older-than 7 --dry-run`
+    """
+    from soundstage.runs import Retention
+    from soundstage.runs._text import table_of_runs
+
+    chosen = store_at(store)
+    age = chosen.retention.max_age_days if older_than is None else older_than
+    floor = chosen.retention.min_free_mb if min_free is None else min_free
+    done = chosen.clean(Retention(age, floor), dry_run=dry_run, within=0)
+    for name in done.unreadable:
+        warn(f"the record in {chosen.root / 'runs' / name} cannot be read, so no content is removed")
+    if done.removed:
+        say(table_of_runs(done.removed, frozenset()))
+    said = f"{len(done.removed)} run(s)"
+    say(f"would remove {said}" if dry_run else f"removed {said}, {done.files} file(s), {done.size} bytes")
+
+
+@runs.command()
+def export(
+    run: Id,
+    file: Annotated[Path, typer.Argument(dir_okay=False, help="The archive, e.g. run.zip.")],
+    store: Store = None,
+) -> None:
+    """Write a run as a zip archive: record, journal, tool calls, files.
+
+    Example: `soundstage runs export 4f1c run.zip`
+    """
+    from soundstage.runs import export_run
+
+    say(str(export_run(store_at(store).open(run), file)))
+
+
 def store_at(folder: Path | None) -> RunStore:
     """The store that an option names, or that of the settings."""
     from soundstage.config import load_settings
-    from soundstage.runs import RunStore
+    from soundstage.runs._store import store_of
 
     settings = load_settings(Path.cwd(), os.environ)
-    return RunStore(folder or settings.runs, index=settings.runs_index)
+    return store_of(settings, folder or settings.runs)
 
 
 def _pair(word: str) -> tuple[str, Any]:

@@ -8,11 +8,11 @@ from soundstage.journal import Event
 
 
 class RunRemoved(Event, frozen=True, kw_only=True):
-    """A run was removed from a store: it was too old, the disk was too full, or somebody said so."""
+    """A run was removed from a store: it was too old, or the disk was too full."""
 
     run: str
     folder: str
-    reason: Literal["age", "space", "asked"]
+    reason: Literal["age", "space"]
 
 
 class ContentRemoved(Event, frozen=True, kw_only=True):

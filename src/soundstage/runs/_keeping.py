@@ -14,7 +14,7 @@ from soundstage.config import load_settings
 from soundstage.errors import SoundstageError
 from soundstage.journal import RunFinished
 from soundstage.runs._record import RunRecord, new_run_id
-from soundstage.runs._store import RunStore
+from soundstage.runs._store import RunStore, store_of
 from soundstage.trace import Trace, build_trace
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Keeper:
         """With the store in a folder, or for `-` with that of the settings."""
         settings = load_settings(config.rootpath, os.environ)
         root = config.rootpath / settings.runs if place == "-" else Path(place)
-        return cls(RunStore(root, index=settings.runs_index), every=every)
+        return cls(store_of(settings, root), every=every)
 
     def phase(self, item: pytest.Item, report: Any, runs: Sequence[RunOfTest], outcome: str) -> None:
         """Remember a phase of a test; keep its runs behind the last one."""

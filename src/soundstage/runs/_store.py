@@ -22,11 +22,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from soundstage.clock import Clock, SystemClock
+from soundstage.config import Settings
 from soundstage.errors import WrongValueError
 from soundstage.guard import real_environment
 from soundstage.journal import Record, Redactor, clean_records, encode_records, read_journal
 from soundstage.lifecycle import ScratchFolder
 from soundstage.runs._catalogue import Catalogue
+from soundstage.runs._cleaning import Cleanup, CleanupResult, Retention, is_short
 from soundstage.runs._disk import Disk
 from soundstage.runs._errors import RunNotFoundError, told
 from soundstage.runs._lock import WITHIN
@@ -49,6 +51,12 @@ DEFAULT: Final = ".soundstage"
 Journaled = Iterable[Record] | Path
 
 
+def store_of(settings: Settings, root: Path | str) -> RunStore:
+    """The store in a folder, with index and retention as in the settings."""
+    retention = Retention(settings.runs_max_age_days, settings.runs_min_free_mb)
+    return RunStore(root, index=settings.runs_index, retention=retention)
+
+
 class RunStore:
     """A folder with runs. It is made when the first run is saved.
 
@@ -58,11 +66,13 @@ class RunStore:
         root: the folder; `.soundstage` unless given.
         index: URL of a database for the index, `postgresql://...`; unless given, a file of SQLite in the folder.
         within: seconds to wait for others that write.
+        retention: how long runs stay; see `clean`.
         clock: says how old runs are.
         disk: does the steps on files.
 
     Raises:
         ConfigError: when the index is first used, if its URL is none of SQLite or PostgreSQL.
+        WrongValueError: for a retention with a negative number.
 
     Example:
         ::
@@ -79,10 +89,12 @@ class RunStore:
         *,
         index: str = "",
         within: float = WITHIN,
+        retention: Retention | None = None,
         clock: Clock | None = None,
         disk: Disk | None = None,
     ) -> None:
         self.root = Path(root).resolve()
+        self.retention = (retention or Retention()).validated()
         self.clock = clock or SystemClock()
         self.disk = disk or Disk()
         self.objects = Objects(self.root, self.disk)
@@ -129,7 +141,11 @@ class RunStore:
             require_path(path)
         redactor = redactor or Redactor.from_environment(real_environment())
         calls = None if transcripts is None else redactor.json(checked_transcripts(list(transcripts)))
-        with told("keep a run", self.root), self._staging() as folder:
+        with told("keep a run", self.root):
+            self.disk.make_folder(self.root)
+            if is_short(self.disk, self.root, self.retention):
+                self.clean()
+        with told("keep a run", self.root), self.staging() as folder:
             content: dict[str | None, Content] = {}
             content.update(files or {})
             if calls is not None:
@@ -141,10 +157,14 @@ class RunStore:
             bundle = self._write(folder / "run", record, journal or (), staged, redactor)
             with self.catalogue.held("keep a run"):
                 self._commit(folder / "run", bundle, staged.values())
-        return StoredRun(self.catalogue.runs / bundle.run.folder, bundle, self.objects)
+        return StoredRun(self.folder_of(bundle.run), bundle, self.objects)
+
+    def folder_of(self, record: RunRecord) -> Path:
+        """The folder of a run."""
+        return self.catalogue.runs / record.folder
 
     @contextlib.contextmanager
-    def _staging(self) -> Iterator[Path]:
+    def staging(self) -> Iterator[Path]:
         """A folder of this process on the store's disk."""
         beside = self.root / "tmp"
         self.disk.make_folder(beside)
@@ -173,7 +193,7 @@ class RunStore:
         return decode_bundle(data, RECORD)
 
     def _commit(self, folder: Path, bundle: Bundle, content: Iterable[StagedContent]) -> None:
-        there = self.catalogue.runs / bundle.run.folder
+        there = self.folder_of(bundle.run)
         if there.exists():
             raise WrongValueError(
                 f"the store {self.root} has the run {bundle.run.folder}",
@@ -238,7 +258,7 @@ class RunStore:
         """
         found = self.find(run)
         with told("be read", self.root):
-            path = self.catalogue.runs / found.folder
+            path = self.folder_of(found)
             return StoredRun(
                 path, decode_bundle((path / RECORD).read_bytes(), str(path / RECORD)), self.objects
             )
@@ -270,3 +290,26 @@ class RunStore:
                 for name in KEEPS:
                     self.disk.remove(opened.path / name)
         return opened
+
+    def clean(
+        self, retention: Retention | None = None, *, dry_run: bool = False, within: float | None = None
+    ) -> CleanupResult:
+        """Remove runs that are too old, and more while there is too little space; then content that no run has.
+
+        Marked runs stay. Each run that goes is in the log of the store, `runs-log.jsonl`, with the reason.
+
+        Args:
+            retention: other than that of the store.
+            dry_run: remove nothing, and say which runs are too old.
+            within: seconds to wait for others that write; 0 asks once.
+
+        Raises:
+            WrongValueError: for a negative number.
+            StoreBusyError: if somebody else writes all the time.
+        """
+        chosen = (retention or self.retention).validated()
+        if not self.catalogue.runs.is_dir():
+            return CleanupResult((), 0, 0)
+        with told("be cleaned", self.root), self.catalogue.held("clean it", within):
+            cleanup = Cleanup(self.catalogue, self.objects, self.disk, self.staging)
+            return cleanup.run(chosen, self.clock.wall(), dry_run=dry_run)

@@ -37,6 +37,7 @@ class StoredRun:
     def __init__(self, path: Path, bundle: Bundle, objects: Objects) -> None:
         self.path = path
         self.bundle = bundle
+        self.objects = objects
         self.files: Mapping[str, LazyFile] = MappingProxyType(
             {name: LazyFile(name, blob, objects.place(blob.sha256)) for name, blob in bundle.files.items()}
         )

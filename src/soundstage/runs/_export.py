@@ -1,0 +1,76 @@
+"""A run as one file, for a machine without the store."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from soundstage.errors import FileError
+from soundstage.runs._files import LazyFile
+from soundstage.runs._record import JOURNAL, RECORD
+from soundstage.runs._stored import StoredRun
+
+FILES: Final = "files"  # the folder of its files
+TRANSCRIPTS: Final = "transcripts.json"
+_MOMENT: Final = (1980, 1, 1, 0, 0, 0)  # equal runs make equal archives
+
+
+def export_run(run: StoredRun, path: Path | str) -> Path:
+    """Write a run as a zip archive: `run.json`, `journal.jsonl`, `transcripts.json`, and its files in `files/`.
+
+    The archive takes its place in one step; a file that is there is replaced.
+
+    Args:
+        run: as the store opened it.
+        path: where to.
+
+    Raises:
+        ContentNotFoundError: if the store misses content of the run.
+        DamagedContentError: if content is not what was saved.
+        FileError: if the archive cannot be written.
+
+    Example:
+        ::
+
+            export_run(store.open("4f1c"), "run.zip")
+    """
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, pieces in _parts(run):
+                with archive.open(_entry(name), "w") as file:
+                    for piece in pieces:
+                        file.write(piece)
+        beside.replace(path)
+    except OSError as error:
+        raise FileError(
+            f"the run {run.record.id} cannot be written to {path}",
+            seen=error.strerror or str(error),
+            hint="choose a folder that you may write to, with space",
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+    return path
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _MOMENT)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
+
+
+def _parts(run: StoredRun) -> Iterator[tuple[str, Iterator[bytes]]]:
+    yield RECORD, iter([(run.path / RECORD).read_bytes()])
+    yield JOURNAL, iter([(run.path / JOURNAL).read_bytes()])
+    kept = run.bundle.transcripts
+    if kept is not None:
+        yield TRANSCRIPTS, LazyFile(TRANSCRIPTS, kept, run.objects.place(kept.sha256)).stream()
+    for name, blob in sorted(run.bundle.files.items()):
+        yield f"{FILES}/{name}", LazyFile(name, blob, run.objects.place(blob.sha256)).stream()
