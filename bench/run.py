@@ -28,6 +28,7 @@ import rows_discord
 import rows_faults
 import rows_journal
 import rows_kept
+import rows_runs
 import rows_start
 import rows_tapes
 import rows_team
@@ -54,6 +55,7 @@ GROUPS = {
         rows_team,
         rows_faults,
         rows_tapes,
+        rows_runs,
     )
 }
 

@@ -30,6 +30,15 @@ def test_an_archive_has_record_journal_transcripts_and_files_and_equal_runs_equa
     assert again.read_bytes() == path.read_bytes()
 
 
+def test_who_reads_an_archive_reads_it_to_the_end_though_it_is_replaced(store, tmp_path):
+    path = export_run(store.save(run_of(1), files=FILES), tmp_path / "run.zip")
+    whole = path.read_bytes()
+    with path.open("rb") as reader:
+        export_run(store.save(run_of(2)), path)
+        assert reader.read() == whole
+    assert path.read_bytes() != whole
+
+
 def test_an_archive_without_all_content_is_not_made_and_the_old_one_stays(store, tmp_path):
     run = store.save(run_of(), files=FILES)
     export_run(run, tmp_path / "run.zip")

@@ -20,7 +20,7 @@ FILES = {"a": b"of both", "b": b"new"}
 def steps_of_a_save(tmp_path, records):
     """The names of the steps that a save takes in a store that has a run."""
     disk = FailingDisk()
-    store = RunStore(tmp_path / "counted", disk=disk)
+    store = RunStore(tmp_path / "counted" / "store", disk=disk)
     store.save(run_of(1), files={"a": b"of both"})
     before = len(disk.steps)
     store.save(run_of(2), journal=records, files=FILES)
@@ -49,7 +49,7 @@ def test_a_kill_at_any_step_loses_no_run_and_lists_no_half_one(tmp_path, records
     there = []
     for number in range(len(steps)):
         for after in (False, True):
-            root = tmp_path / f"{number}-{after}"
+            root = tmp_path / f"{number}-{after}" / "store"
             RunStore(root, disk=QuickDisk()).save(run_of(1), files={"a": b"of both"})
             disk = FailingDisk(number, after=after)
             with pytest.raises(KilledError):
@@ -60,6 +60,24 @@ def test_a_kill_at_any_step_loses_no_run_and_lists_no_half_one(tmp_path, records
             require_whole(root, records, acknowledged={"run1", "run3"})
     moved = 2 * steps.index(f"move {run_of(2).folder}") + 1  # from behind this step on
     assert there == [False] * moved + [True] * (len(there) - moved)
+
+
+class SlowClockDisk(QuickDisk):
+    """Dies behind the move of run2, which leaves the time of the folder as it was: within one tick of its clock."""
+
+    def move(self, old, new):
+        before = new.parent.stat().st_mtime_ns
+        super().move(old, new)
+        if new.name == run_of(2).folder:
+            os.utime(new.parent, ns=(before, before))
+            raise KilledError
+
+
+def test_a_kill_within_one_tick_of_the_file_system_hides_no_run(root):
+    RunStore(root, disk=QuickDisk()).save(run_of(1))
+    with pytest.raises(KilledError):
+        RunStore(root, disk=SlowClockDisk()).save(run_of(2))
+    assert [record.id for record in RunStore(root).list()] == ["run2", "run1"]
 
 
 def test_a_disk_that_is_full_at_any_step_says_how_to_clean_and_the_next_save_works(tmp_path, records):

@@ -243,11 +243,9 @@ _BROKEN: Final = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlit
 
 
 def _require_tables(connection: sql.Connection) -> None:
-    there = set(sql.inspect(connection).get_table_names()) & set(_TABLES.tables)
-    if not there:
+    """One that is missing beside others is an error of the question that needs it, and so makes them all anew."""
+    if not set(sql.inspect(connection).get_table_names()) & set(_TABLES.tables):
         raise IndexDamagedError(MISSING)
-    if len(there) < len(_TABLES.tables):
-        raise IndexDamagedError(f"there is no table {', '.join(sorted(set(_TABLES.tables) - there))}")
 
 
 def _no_url(seen: str) -> ConfigError:
