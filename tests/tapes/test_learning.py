@@ -99,16 +99,16 @@ def test_a_setting_that_is_a_number_is_masked_by_its_place(request_of):
     assert patterns(learned) == ["settings.seed"]
     head = TapeHead(masks=tuple(mask for mask, _ in learned.masks))
     tape = Tape([RecordedExchange(number=1, request=pair[0])], head=head)
-    assert Playback(tape).has(request_of("hi", settings={"seed": 5, "n": 1}))
-    assert not Playback(tape).has(request_of("hi", settings={"seed": 5, "n": 2}))
+    assert Playback(tape).find(request_of("hi", settings={"seed": 5, "n": 1}))
+    assert not Playback(tape).find(request_of("hi", settings={"seed": 5, "n": 2}))
 
 
 def test_folders_and_names_of_the_run_need_no_mask(request_of):
     head = TapeHead(places=Surroundings(user="annabel", host="box17", cwd="/work/shop"))
     tape = Tape([RecordedExchange(number=1, request=request_of("annabel@box17:/work/shop"))], head=head)
     here = Surroundings(user="bertold", host="runner", cwd="/builds/7")
-    assert Playback(tape, here=here).has(request_of("bertold@runner:/builds/7"))
-    assert not Playback(tape, here=here).has(request_of("bertolda@runner:/builds/7"))
+    assert Playback(tape, here=here).find(request_of("bertold@runner:/builds/7"))
+    assert not Playback(tape, here=here).find(request_of("bertolda@runner:/builds/7"))
     assert normaliser(here)("in bertold's sebertold") == "in <user>'s sebertold"
 
 
