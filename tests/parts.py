@@ -18,6 +18,7 @@ FULL: Final = {
         "claude_code/plugin_check/test_(run|reports|known|expansion).py",
         "mcp/test_(claude_code|stubs).py",
         "examples/test_(plugins|plugin_hooks).py",
+        "tapes/test_claude_code.py",
     ),
     "containers and compose: they need an engine and images": (
         "containers/",

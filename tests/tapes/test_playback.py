@@ -29,6 +29,7 @@ from soundstage.tapes import (
     Tape,
     TapeHead,
 )
+from soundstage.tapes._playback import swapped
 from support.cases import cases
 
 
@@ -280,6 +281,45 @@ def test_a_folder_whose_name_goes_on_is_another_folder(request_of):
     head = TapeHead(places=Surroundings(cwd="/work/rec"))
     playback = Playback(tape_of(request_of("in /work/rec"), head=head), here=Surroundings(cwd="/builds/7"))
     assert cause(playback, request_of("in /builds/77")) == "prompt edited"
+
+
+def test_folders_of_runs_do_not_count_even_in_names_that_were_made_of_their_paths(request_of):
+    """A program of a test has a home that is new in each run; Claude Code calls folders by other folders' paths."""
+
+    def asked(folder, tmp="/tmp", made_of="-tmp"):
+        home, work = f"{tmp}/soundstage-{folder}", f"{made_of}-soundstage-{folder.replace('_', '-')}"
+        return request_of(f"notes are in {home}/home/.claude/projects/{work}-workspace/memory")
+
+    def places(folder, tmp="/tmp"):
+        return Surroundings(tmp=tmp, workspace=f"{tmp}/soundstage-{folder}/workspace")
+
+    one, other = "1481-5241360-l69ix_lk", "78-5246660-k_d0unnb"
+    tape = tape_of(asked(one), head=TapeHead(places=places(one)))
+    assert numbers(Playback(tape, here=places(other)), asked(other)) == [1]
+    elsewhere = asked(other, "/var/x", "-var-x")
+    assert numbers(Playback(tape, here=places(other, "/var/x")), elsewhere) == [1]
+    unknown = Surroundings(tmp="/tmp")
+    assert numbers(
+        Playback(tape_of(asked(one), head=TapeHead(places=unknown)), here=unknown), asked(other)
+    ) == [1]
+    assert cause(Playback(tape, here=places(other)), asked("release-notes")) == "prompt edited"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("/tmp/a", "/tmp/t/a"),
+        ("/tmp/rec/work/a", "/tmp/t/here/a"),
+        ("/tmpfs", "/tmpfs"),
+        ("/home/ann/.rc and /home/ann/src/a", "/home/bob/.rc and /home/ann/src/a"),
+    ],
+    ids=["outer", "inner", "another name", "the same in both"],
+)
+def test_a_reply_gets_the_folders_of_this_run_each_once(told, expected):
+    """The new folders lie in the old one for temporary files; one folder is where it was, in one that is not."""
+    before = Surroundings(tmp="/tmp", workspace="/tmp/rec/work", home="/home/ann", cwd="/home/ann/src")
+    now = Surroundings(tmp="/tmp/t", workspace="/tmp/t/here", home="/home/bob", cwd="/home/ann/src")
+    assert swapped(Text(text=told), before, now).text == expected
 
 
 def test_what_a_mask_covers_does_not_count_and_everything_else_does(request_of):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from soundstage.tapes import Tape
 from soundstage.tapes._seen import seen_path
-from support.taping import KEY, provider, upstreams
+from support.taping import KEY
 
-INI = "[pytest]\naddopts = -p no:randomly -p no:cacheprovider\n"
 ONE = """
 import os, openai, pytest
 from soundstage.trace import assert_model_requests
@@ -30,49 +26,6 @@ def test_joke(trace):
     assert ask("tell me a joke").choices[0].message.content.startswith("Knock")
     assert_model_requests(trace(), 1)
 """
-
-
-@pytest.fixture
-def upstream(monkeypatch):
-    """A provider's stand-in at the user's address, with the user's key; it is gone when it is closed."""
-    loop, ready, ended = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-    found = {}
-
-    async def main():
-        async with provider() as server:
-            found.update(upstreams(server))
-            ready.set()
-            await ended.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
-    thread.start()
-    ready.wait()
-    monkeypatch.setenv("OPENAI_BASE_URL", found["openai"])
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-
-    def close():
-        if thread.is_alive():
-            loop.call_soon_threadsafe(ended.set)
-            thread.join()
-
-    found["close"] = close
-    with contextlib.closing(loop):
-        yield found
-        close()
-
-
-@pytest.fixture
-def inner(pytester, monkeypatch):
-    """Runs a test file in a pytest of its own."""
-    monkeypatch.delenv("CI", raising=False)
-    pytester.makeini(INI)
-
-    def go(text, *options):
-        if text:
-            pytester.makepyfile(test_it=text)
-        return pytester.runpytest_subprocess(*options)
-
-    return go
 
 
 def only_tape(pytester):

@@ -186,6 +186,7 @@ class WarmSession:
         self.claude: ClaudeCode = self._process.claude
         self.workspace = Workspace(stage.journal, self._process.workspace.root)
         run(self.workspace.start(), clock=SystemClock())
+        stage.work_in(self.workspace.root)
         self._name = ""
         self._tell()
 

@@ -7,8 +7,8 @@ find the recorded request that comes nearest, and `unified` shows a list of diff
 
 Ids of calls, who asks, the order of the tools on offer and settings that name the sender are not compared. What else
 changes from run to run (times, paths, ids in texts) is the caller's to take out: `normalise` is a function from text to
-text that all texts of both requests go through; `VOLATILE_SHAPES` are the shapes of such texts.
-`differing_values` has both sides whole.
+text that all texts of both requests go through; `VOLATILE_SHAPES` are the shapes of such texts, `RUN_FOLDER` is
+one of them. `differing_values` has both sides whole.
 
     >>> from soundstage.messages import ModelRequest, system, user
     >>> old = ModelRequest(model="m", messages=(system("You are brief."), user("hello")))
@@ -20,12 +20,13 @@ text that all texts of both requests go through; `VOLATILE_SHAPES` are the shape
 from soundstage.differences._compare import differences, differing_values, reply_differences
 from soundstage.differences._form import digest_of, message_prints
 from soundstage.differences._pairs import MessagePair, message_pairs
-from soundstage.differences._shapes import VOLATILE_SHAPES
+from soundstage.differences._shapes import RUN_FOLDER, VOLATILE_SHAPES
 from soundstage.differences._sketch import RequestSketch, nearness, sketch_of
 from soundstage.differences._text import unified
 from soundstage.differences._types import Cause, Difference, DifferingValue, Normaliser
 
 __all__ = [
+    "RUN_FOLDER",
     "VOLATILE_SHAPES",
     "Cause",
     "Difference",

@@ -22,6 +22,9 @@ class VolatileShape(NamedTuple):
     stands: str
 
 
+RUN_FOLDER: Final = VolatileShape("temporary path", r"soundstage-\d+-\d+-[\w-]{8}", "<folder>")
+"""The name of a folder of a run, also in a name that was made of its path, which has `-` in the place of `_`."""
+
 VOLATILE_SHAPES: Final = (
     VolatileShape(
         "temporary path",
@@ -29,7 +32,7 @@ VOLATILE_SHAPES: Final = (
         "<folder>",
     ),
     VolatileShape("temporary path", r"""(?:/[^\s/'"`]+)*/soundstage-[^\s/'"`]+""", "<folder>"),
-    VolatileShape("temporary path", r"soundstage-\d+-\d+-\w{8}", "<folder>"),  # in a name made of the path
+    RUN_FOLDER,
     VolatileShape(
         "temporary path", r"""(?:/private)?(?:/var/folders/\w+/\w+/T|/tmp)/[^\s/'"`]+""", "<folder>"
     ),

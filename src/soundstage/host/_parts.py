@@ -69,6 +69,9 @@ class Setup(Protocol):
     def project(self) -> Path | None:
         """The project folder of this test, if it has one so far."""
 
+    def work_in(self, folder: Path) -> None:
+        """Take a folder that somebody else has made for the project folder of this test."""
+
     def server(self) -> ModelEndpoint:
         """The model on a port; started at the first call."""
 

@@ -96,6 +96,7 @@ class RunSetup:
         self._silences = silences_asserted()
         self._checked = len(self.journal)
         self._workspace: Workspace | None = None
+        self._project: Path | None = None
         self._console: Console | None = None
         self._servers: list[Daemon] = []  # started at once, in a thread
         self._waiting: list[Daemon] = []  # started when the body begins
@@ -215,7 +216,11 @@ class RunSetup:
     @property
     def project(self) -> Path | None:
         """The project folder of this test, if it has one so far."""
-        return self._workspace.root if self._workspace is not None else None
+        return self._workspace.root if self._workspace is not None else self._project
+
+    def work_in(self, folder: Path) -> None:
+        """Take a folder that somebody else has made for the project folder of this test."""
+        self._project = folder
 
     def _close_workspace(self) -> None:
         if self._workspace is not None:

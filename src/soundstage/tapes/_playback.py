@@ -19,6 +19,7 @@ The MCP servers of the tape are played by `mcp`, with the same verdicts.
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Iterable
 from itertools import pairwise
@@ -38,6 +39,13 @@ from soundstage.wire import edited
 
 ASIDE: Final = frozenset({"title", "probe", "summary", "routing", "utility"})
 """Purposes of requests that a client makes when it likes: one that does not come is no divergence."""
+_FOLDERS: Final = (
+    "home",
+    "tmp",
+    "cwd",
+    "tmp_path",
+    "workspace",
+)  # of two that are one folder, the last counts
 _FAR: Final = 0.5  # nearness below which a request is another one, and not an edited one
 _LOOKED_AT: Final = 100  # exchanges that are compared with a request that was not recorded
 _CHAINS: Final = 32  # conversations of a lane that a request may go on
@@ -474,15 +482,17 @@ def remapped(exchange: RecordedExchange, recorded: Surroundings, here: Surroundi
 
 
 def swapped(value: S, before: Surroundings, now: Surroundings) -> S:
-    """A record with the folders of one run in the place of another's; the same object if it has none of them."""
-    folders = ("workspace", "tmp_path", "cwd", "tmp", "home")
-    pairs = [(getattr(before, name), getattr(now, name)) for name in folders]
-    swaps = [(old, new) for old, new in pairs if old and new and old != new and len(old) > 1]
-    if not swaps:
+    """A record with the folders of one run in the place of another's; the same object if it has none of them.
+
+    All at once, the longest first: the new folder of a test may lie in the old one for temporary files.
+    """
+    pairs = [(getattr(before, name), getattr(now, name)) for name in _FOLDERS]
+    swaps = {_inside(old): _inside(new) for old, new in pairs if new and len(old) > 1}
+    if all(old == new for old, new in swaps.items()):
         return value
-    data = changed = msgspec.json.encode(value)
-    for old, new in swaps:
-        changed = changed.replace(_inside(old), _inside(new))
+    folders = b"|".join(map(re.escape, sorted(swaps, key=len, reverse=True)))
+    data = msgspec.json.encode(value)
+    changed = re.sub(b"(?:%b)(?![A-Za-z0-9_])" % folders, lambda found: swaps[found[0]], data)
     return value if changed == data else msgspec.json.decode(changed, type=type(value))
 
 

@@ -18,10 +18,17 @@ from typing import Any, Final
 
 import msgspec
 
+from soundstage.differences import RUN_FOLDER
 from soundstage.errors import TapeError
 from soundstage.messages import ModelRequest
 
 _SETTINGS: Final = "settings"
+_WORKED_IN: Final = (
+    "cwd",
+    "tmp_path",
+    "workspace",
+)  # names are made of their paths, as Claude Code makes them
+_RUN_FOLDER: Final = re.compile(RUN_FOLDER.pattern)
 _LONG: Final = 4  # characters; `/`, `/tmp` is a word of too many texts to be told apart
 
 
@@ -88,7 +95,10 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         for name in ("user", "host", "day", "tmp", "home", "cwd", "tmp_path", "workspace"):
             text = getattr(self, name)
             forms = {text, os.path.realpath(text)} if text.startswith("/") else {text}
-            for form in (*forms, *(re.sub(r"[^A-Za-z0-9]", "-", form) for form in forms if name == "cwd")):
+            for form in (
+                *forms,
+                *(re.sub(r"[^A-Za-z0-9]", "-", form) for form in forms if name in _WORKED_IN),
+            ):
                 if len(form) >= _LONG:
                     yield form, f"<{name}>"
 
@@ -102,6 +112,8 @@ Normal = Callable[[str], str]
 
 def normaliser(*runs: Surroundings, masks: Iterable[Mask] = ()) -> Normal:
     """A function that replaces the folders, names and days of some runs, then what the patterns of masks find.
+
+    A program of ours has a home that is new in each run, so the names of such folders never count.
 
     Raises:
         TapeError: for a mask that is no expression, that matches everything, or whose place is no setting.
@@ -120,6 +132,8 @@ def normaliser(*runs: Surroundings, masks: Iterable[Mask] = ()) -> Normal:
     def normal(text: str) -> str:
         if places is not None:
             text = places.sub(lambda found: words[found[0]], text)
+        if "soundstage-" in text:
+            text = _RUN_FOLDER.sub(RUN_FOLDER.stands, text)
         for pattern, stands in found_by_masks:
             text = pattern.sub(lambda _, stands=stands: stands, text)  # type: ignore[misc]
         return text
