@@ -38,7 +38,7 @@ app = typer.Typer(
 ScriptFile = Annotated[
     Path,
     typer.Argument(
-        exists=True, dir_okay=False, help="Script: YAML, JSON, or a Python file that defines `script`."
+        exists=True, help="Script: YAML, JSON, a folder of these, or a Python file that defines `script`."
     ),
 ]
 
@@ -46,7 +46,8 @@ ScriptFile = Annotated[
 @app.command()
 def serve(
     script: Annotated[
-        Path, typer.Option(exists=True, dir_okay=False, help="What the model says: YAML, JSON or Python.")
+        Path,
+        typer.Option(exists=True, help="What the model says: YAML, JSON, a folder of these, or Python."),
     ],
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="0 picks a free one. [default: 0]")

@@ -62,3 +62,66 @@ def test_the_normaliser_makes_requests_near(request_of):
 
 def test_requests_without_messages_can_be_compared(request_of):
     assert nearness(sketch_of(request_of()), sketch_of(request_of(model="n"))) < 1
+
+
+def talk(request_of, *texts, tools=()):
+    """A conversation that the user begins, of whole texts by turns."""
+    makers = [user, assistant]
+    return request_of(*(makers[place % 2](text) for place, text in enumerate(texts)), tools=tools)
+
+
+BASE = ("plan a trip to Oslo by train", "which day", "on Sunday", "fine", "and how is the weather there")
+NEARER = {
+    "the opening": (
+        ("plan a trip to Rome by train", "b", "c", "d", "e"),
+        ("a quite other thing", "b", "c", "d", "e"),
+    ),
+    "what is asked now": (
+        ("a", "b", "c", "d", "and how is the traffic there"),
+        ("a", "b", "c", "d", "something else"),
+    ),
+    "whole messages between": (("a", "which day", "on Sunday", "fine", "e"), ("a", "b", "c", "d", "e")),
+    "the length": (("a", "b", "c", "d", "e"), ("a", "b", "c", "d", "e", "f", "g", "h", "i")),
+}
+
+
+@pytest.mark.parametrize("name", NEARER)
+def test_each_fact_of_a_sketch_makes_requests_near(request_of, name):
+    base, near, far = (sketch_of(talk(request_of, *texts)) for texts in (BASE, *NEARER[name]))
+    assert nearness(base, near) > nearness(base, far)
+
+
+def test_the_tools_on_offer_make_requests_near(request_of):
+    base = sketch_of(talk(request_of, *BASE, tools=("look", "read")))
+    near, far = (
+        sketch_of(talk(request_of, "a", "b", tools=tools)) for tools in (("look", "read"), ("x", "y"))
+    )
+    assert nearness(base, near) > nearness(base, far)
+
+
+def test_what_is_asked_now_is_what_came_since_the_last_reply(request_of):
+    base = sketch_of(talk(request_of, "a", "b", "one two three four five six", "d", "rain tomorrow"))
+    near = sketch_of(talk(request_of, "k", "l", "m", "n", "rain today"))
+    far = sketch_of(talk(request_of, "k", "l", "one two three four five seven", "n", "o"))
+    assert nearness(base, near) > nearness(base, far)
+
+
+def test_the_more_words_of_a_long_prompt_are_others_the_farther_it_is(request_of):
+    words = [f"word{number}" for number in range(32)]
+    sketches = [
+        sketch_of(request_of(user(" ".join([*words[:kept], *(f"other{one}" for one in range(32 - kept))]))))
+        for kept in (32, 24, 16, 8, 0)
+    ]
+    found = [nearness(sketches[0], one) for one in sketches]
+    assert found == sorted(set(found), reverse=True)
+    assert len(found) == len(set(found))
+
+
+def test_one_is_kept_for_requests_that_do_not_differ(request_of):
+    one, other = (sketch_of(request_of(user("a"), settings={"n": n})) for n in (1, 2))
+    assert nearness(one, other) == pytest.approx(0.99)
+
+
+def test_what_neither_request_has_is_no_difference(request_of):
+    one, other = (sketch_of(request_of(model=name)) for name in ("m", "n"))
+    assert nearness(one, other) == pytest.approx(0.95)  # the half of model and format

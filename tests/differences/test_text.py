@@ -49,3 +49,11 @@ def test_a_text_cannot_steer_the_terminal(request_of):
 def test_of_many_differences_the_rest_is_counted(request_of):
     found = differences(request_of(), request_of(settings={f"s{number:02}": number for number in range(25)}))
     assert unified(found).splitlines()[-1] == "and 5 more"
+
+
+def test_an_empty_line_has_no_blanks_at_its_end_and_no_colour(request_of):
+    found = differences(request_of(user("a\n\nb\n\nc")), request_of(user("a\n\nB\n\nc")))
+    assert unified(found).split("\n")[1:] == ["", "  - b", "  + B", ""]
+    assert unified(found, colour=True).split("\n")[1:] == [
+        "", "  \x1b[31m- b\x1b[0m", "  \x1b[32m+ B\x1b[0m", "",
+    ]  # fmt: skip

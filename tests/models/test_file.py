@@ -6,8 +6,10 @@ import json
 import textwrap
 
 import pytest
+from typer.testing import CliRunner
 
-from soundstage.errors import ScriptLoadError
+from soundstage.cli import app
+from soundstage.errors import ProviderError, ScriptLoadError
 from soundstage.models import ErrorSpec, Script, ScriptedModel, load_rules, load_script, script_problems
 
 EXAMPLE = """\
@@ -77,6 +79,49 @@ def test_a_path_below_the_current_folder_is_shown_from_there(write, tmp_path):
     (tmp_path / "deep").mkdir()
     write(EXAMPLE, "deep/script.yaml")
     assert Script.load(tmp_path / "deep" / "script.yaml").rules[0].where == "deep/script.yaml:5"
+
+
+def test_the_files_of_a_folder_are_one_script_in_the_order_of_their_names(tmp_path, ask):
+    (tmp_path / "deeper").mkdir()
+    for name, user, text in (
+        ("b.json", "hello", "second"),
+        ("a.json", "hello", "first"),
+        ("c.json", "bye", "third"),
+        ("deeper/a.json", "again", "never"),
+    ):
+        fixture = {"match": {"userMessage": user}, "response": {"content": text}}
+        (tmp_path / name).write_text(json.dumps({"fixtures": [fixture]}))
+    (tmp_path / "d.yaml").write_text("agents: [{name: x, when: {system: y}}]\nrules: [{reply: {text: z}}]\n")
+    (tmp_path / "README.md").write_text("no script")
+    script = Script.load(tmp_path)
+    assert [agent.name for agent in script.agents] == ["x"]
+    model = ScriptedModel(script)
+    assert [ask(model, word).text for word in ("hello", "bye", "again")] == ["first", "third", "z"]
+    with pytest.raises(ProviderError):  # the default of aimock, which the fourth file does not replace
+        ask(model, "again")
+
+
+def test_every_problem_of_a_folder_is_told_with_its_file(write, tmp_path):
+    write("rules: [{reply: {txt: a}}]", "one.yaml")
+    write("rules: [{reply: {text: b}}]", "three.yaml")
+    write("[]", "two.json")
+    assert [(problem.file, problem.key) for problem in script_problems(".")] == [
+        ("one.yaml", "rules[0].reply.txt"),
+        ("two.json", ""),
+    ]
+
+
+def test_a_folder_without_a_script_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("rules")
+    with pytest.raises(ScriptLoadError, match=r"no file in this folder ends in one of \.yaml, \.yml, \.json"):
+        Script.load(tmp_path)
+
+
+def test_a_folder_can_be_checked_as_a_file_is(write):
+    write("rules: [{reply: {text: a}}]")
+    assert CliRunner().invoke(app, ["check", "."]).stdout == ".: good\n"
+    write("rules: [{reply: {txt: a}}]", "z.yaml")
+    assert CliRunner().invoke(app, ["check", "."]).exit_code == 1
 
 
 def test_a_script_has_a_name_a_description_and_a_schema_key(write):

@@ -49,6 +49,20 @@ def test_calls_and_text_that_the_failure_does_not_need_are_taken_away():
     assert [rule.reply for rule in minimised(rules, fails)] == [Reply(tool_calls=(CallSpec(name="write"),))]
 
 
+def test_conditions_that_the_failure_does_not_need_are_dropped_but_for_one():
+    when = {"user": "weather", "agent": "scout", "step": 3}
+    rules = [DraftRule(when, Reply(text="a"), (1,)), DraftRule({"user": "b"}, Reply(text="b"), (2,))]
+
+    def fails(tried):
+        return len(tried) == 2 and "agent" in tried[0].when
+
+    assert [rule.when for rule in minimised(rules, fails)] == [{"agent": "scout"}, {"user": "b"}]
+    assert [rule.when for rule in minimised(rules, lambda tried: len(tried) == 2)] == [
+        {"step": 3},
+        {"user": "b"},
+    ]
+
+
 def test_the_shortest_tape_of_a_program_that_fails_is_written(tmp_path):
     tape = Tape.create(tmp_path / "t.tape")
     for number, (prompt, text) in enumerate(

@@ -41,8 +41,8 @@ def _shown(one: Difference, *, colour: bool) -> Iterator[str]:
     else:
         lines = [f"- {one.recorded}", f"+ {one.seen}"]
     for line in map(_printable, lines):
-        paint = _COLOURS.get(line[0], "") if colour else ""
-        yield f"  {paint}{line}{_PLAIN if paint else ''}"
+        paint = _COLOURS.get(line[:1], "") if colour else ""
+        yield f"  {paint}{line}{_PLAIN}" if paint else f"  {line}".rstrip()
 
 
 def _printable(line: str) -> str:

@@ -16,6 +16,7 @@ from soundstage.models._identify import phase_matcher
 from soundstage.models._parsed import ParsedRule, ParsedScript
 from soundstage.models._reply import as_reply
 from soundstage.scripts import (
+    FORMS,
     SourceNode,
     SourceReport,
     in_words,
@@ -35,10 +36,32 @@ _CONTENT: Final = ("text", "chunks", "blocks", "tool_calls")
 
 
 def parse_file(path: Path | str) -> ParsedScript:
-    """The rules of a YAML or JSON file."""
+    """The rules of a YAML or JSON file, or of all that lie in a folder."""
+    if Path(path).is_dir():
+        return _parse_folder(Path(path))
     report = SourceReport(shown(Path(path)))
     node = read_source_file(Path(path), report, others=(".py",))
     return _parse(node, report) if node is not None else ParsedScript(problems=tuple(report.problems))
+
+
+def _parse_folder(folder: Path) -> ParsedScript:
+    """One script of the files of a folder, in the order of their names. Of two defaults the last holds."""
+    files = sorted(one for one in folder.iterdir() if one.suffix.lower() in FORMS and one.is_file())
+    if not files:
+        report = SourceReport(shown(folder))
+        report.add(0, "", f"no file in this folder ends in one of {', '.join(FORMS)}")
+        return ParsedScript(problems=tuple(report.problems))
+    parts = [parse_file(file) for file in files]
+    problems = tuple(problem for part in parts for problem in part.problems)
+    if problems:
+        return ParsedScript(problems=problems)
+    return ParsedScript(
+        agents=tuple(agent for part in parts for agent in part.agents),
+        rules=tuple(rule for part in parts for rule in part.rules),
+        default=next((part.default for part in reversed(parts) if part.default is not None), None),
+        strict=next((part.strict for part in reversed(parts) if part.strict is not None), None),
+        name=next((part.name for part in parts if part.name), ""),
+    )
 
 
 def parse_text(text: str, source: str, *, form: str = "") -> ParsedScript:

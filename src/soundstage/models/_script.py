@@ -127,6 +127,8 @@ class Script:
     def load(cls, path: Path | str) -> Script:
         """Read a script file: YAML or JSON (also fixtures of aimock), or Python that defines `script`.
 
+        Of a folder, all files in YAML and JSON that lie in it are read, in the order of their names, as one script.
+
         Rules that can never fire do not make a file unusable; `problems()` names them.
 
         Raises:

@@ -6,6 +6,7 @@ files and the words of their messages are here.
 
 from soundstage.scripts._check import convert_source
 from soundstage.scripts._file import (
+    FORMS,
     items_of,
     load_python,
     read_source_file,
@@ -26,6 +27,7 @@ from soundstage.scripts._table import RuleTable, Serving, never_used
 from soundstage.scripts._words import in_one_line, in_words
 
 __all__ = [
+    "FORMS",
     "Conditions",
     "Facts",
     "Kinds",

@@ -24,7 +24,7 @@ def codegen(
     command: Annotated[list[str], typer.Argument(help="The program and its arguments, behind `--`.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The test to write.")] = Path("test_run.py"),
     script: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="Run it on this script.")
+        Path | None, typer.Option(exists=True, help="Run it on this script, or on a folder of them.")
     ] = None,
     tape: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Take the calls of this tape.")

@@ -36,7 +36,7 @@ def fork(
         bool, typer.Option("--edit", help="Open the step in VISUAL or EDITOR instead, and change one thing.")
     ] = False,
     script: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="A script that goes on.")
+        Path | None, typer.Option(exists=True, help="A script that goes on, or a folder of them.")
     ] = None,
     upstream: Annotated[
         list[str] | None,

@@ -2,8 +2,9 @@
 
 How it works. The rules of a tape are a list, and `fails` says whether a run on some of them ends as the first one did.
 Parts of the list are left out, halves first, then quarters (delta debugging), until no single rule can be left out.
-Then each reply is tried without one of its calls, without a block, with half of its text. The result is one from which
-nothing more can be taken away, not the least of all.
+Then each reply is tried without one of its calls, without a block, with half of its text, and each rule without one of
+its conditions. The result is one from which nothing more can be taken away, not the least of all. What the program asks
+is its own: a request is shorter only where it repeats a reply.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def shortest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T
 
 
 def minimised(rules: Sequence[DraftRule], fails: Callable[[Sequence[DraftRule]], bool]) -> list[DraftRule]:
-    """The fewest rules, with the smallest replies, for which `fails` holds.
+    """The fewest rules, with the smallest replies and the fewest conditions, for which `fails` holds.
 
     Args:
         rules: rules for which it holds.
@@ -55,14 +56,23 @@ def minimised(rules: Sequence[DraftRule], fails: Callable[[Sequence[DraftRule]],
     kept = shortest(rules, fails)
     place = 0
     while place < len(kept):
-        for reply in smaller(kept[place].reply):
-            tried = [*kept[:place], kept[place]._replace(reply=reply), *kept[place + 1 :]]
+        for rule in _smaller_rules(kept[place]):
+            tried = [*kept[:place], rule, *kept[place + 1 :]]
             if fails(tried):
                 kept = tried
                 break
         else:
             place += 1
     return kept
+
+
+def _smaller_rules(rule: DraftRule) -> Iterator[DraftRule]:
+    """The rule with a smaller reply, then with one condition less; one stays, for a rule without any serves once."""
+    for reply in smaller(rule.reply):
+        yield rule._replace(reply=reply)
+    if len(rule.when) > 1:
+        for name in rule.when:
+            yield rule._replace(when={key: part for key, part in rule.when.items() if key != name})
 
 
 def smaller(reply: Reply) -> Iterator[Reply]:

@@ -54,7 +54,7 @@ def _script() -> None:
 @script_app.command("to-tape")
 def to_tape(
     script: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="Script: YAML, JSON or Python.")
+        Path, typer.Argument(exists=True, help="Script: YAML, JSON, a folder of these, or Python.")
     ],
     command: Annotated[list[str], typer.Argument(help="The program and its arguments, behind `--`.")],
     tape: Annotated[Path, typer.Option("--tape", help="The tape to write.", dir_okay=False)],
