@@ -39,6 +39,7 @@ _OTHER_VARIABLES: Final = frozenset(
         "SOUNDSTAGE_PLUGINS",
         "SOUNDSTAGE_PROJECTS",
         "SOUNDSTAGE_TOKEN",
+        "SOUNDSTAGE_WATCHED_CALLS",
     }
 )
 _PATHS: Final = ("journal", "runs")  # settings that are relative to the file that has them
