@@ -39,7 +39,7 @@ FULL: Final = {
         r"drivers/test_isolation\.py::test_a_run_that_is_(killed|interrupted)",
         "e2e/test_principles_isolation.py",
         r"e2e/test_principles\.py::test_(the_same_run_with_programs|another_process)",
-        r"e2e/test_principles\.py::.*\[(sdk|program|terminal|discord|nostr)\]",
+        r"e2e/test_principles\.py::.*\[(sdk|tape|program|terminal|discord|nostr)\]",
         "drivers/test_terminal_hostile.py",
         r"lifecycle/test_scratch\.py::test_a_process_that_is_between",
         r"wire/test_app\.py::test_two_hundred_requests",

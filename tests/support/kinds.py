@@ -178,7 +178,7 @@ def _spans(url: str) -> None:
     provider.shutdown()
 
 
-CONSOLE_DEMO, TEAM, TERMINAL, DISCORD, SDK, CLAUDE = SCENARIOS
+CONSOLE_DEMO, TEAM, TERMINAL, DISCORD, SDK, TAPE, CLAUDE = SCENARIOS
 
 IN_PROCESS: dict[str, Kind] = {
     "console": Kind(_console, _chat),
@@ -191,6 +191,7 @@ PROGRAMS: dict[str, Kind] = {
     "terminal": Kind(TERMINAL.setup, TERMINAL.body, real=True),
     "discord": Kind(DISCORD.setup, DISCORD.body, real=True),
     "sdk": Kind(SDK.setup, SDK.body, real=True),
+    "tape": Kind(TAPE.setup, TAPE.body, real=True),
     "nostr": Kind(_relay, _publish, real=True),
     "otel": Kind(_receiver, _export, real=True),
 }

@@ -74,7 +74,7 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def connect(server: HttpServer) -> AsyncIterator[Client]:
-    host, port = re.match(r"\w+://\[?(.*?)\]?:(\d+)", server.url).groups()
+    host, port = re.match(r"\w+://\[?(.*?)\]?:(\d+)(?:/|$)", server.url).groups()
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
         yield Client(reader, writer)
