@@ -46,6 +46,18 @@ def test_a_test_is_recorded_once_with_the_users_key_and_replayed_without_a_provi
     inner("").assert_outcomes(passed=1)
 
 
+def test_a_tape_of_an_older_format_is_a_divergence_with_that_cause(inner, pytester):
+    folder = pytester.path / "__tapes__" / "test_it"
+    folder.mkdir(parents=True)
+    (folder / "test_joke.tape").write_text('{"line": "tape", "v": 1}\n')
+    result = inner(ONE)
+    result.assert_outcomes(failed=1)
+    told = result.stdout.str()
+    assert "divergence: tape older than its format: version 1" in told
+    assert "record again: pytest --soundstage-record=all" in told
+    assert "tape accept" not in told
+
+
 def test_an_edited_prompt_fails_with_its_cause_first_and_the_commands_of_pytest(inner, pytester, upstream):
     inner(ONE).assert_outcomes(passed=1)
     before = only_tape(pytester).read_bytes()

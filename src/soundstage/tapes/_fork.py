@@ -84,6 +84,7 @@ class Fork:
         made.head = TapeHead(
             recorded=recorded, places=self.playback.here, masks=tape.head.masks, fork=self.origin
         )
+        self.playback.mcp.branch = made
         return made
 
     def turn(self, request: ModelRequest) -> ForkTurn:
@@ -128,7 +129,7 @@ def _played_tape(tape: Tape, step: RecordedExchange, change: Change) -> Tape:
         change.exchange(exchange) if exchange.number == step.number else exchange
         for exchange in tape.exchanges
     ]
-    return Tape(records, name=tape.name, redactor=tape.redactor, head=tape.head)
+    return Tape(records, name=tape.name, redactor=tape.redactor, head=tape.head, mcp_lines=tape.mcp_lines)
 
 
 class ForkModel:

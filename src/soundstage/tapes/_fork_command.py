@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from soundstage.tapes._fork_run import ForkOutcome
     from soundstage.tapes._tape import Tape
 
+RealServers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SERVER",
+        help="NAME=COMMAND, NAME=URL, or the path of an .mcp.json: MCP servers asked for what the tape has not; "
+        "repeatable.",
+    ),
+]
+
 
 def fork(
     tape: Annotated[
@@ -45,6 +54,7 @@ def fork(
             help="The provider that goes on, asked with the program's key: openai=URL, anthropic=URL, gemini=URL.",
         ),
     ] = None,
+    mcp: RealServers = None,
     output: Annotated[
         Path | None, typer.Option("--out", help="The tape of the branch. [FILE.fork-1.tape]", dir_okay=False)
     ] = None,
@@ -65,6 +75,7 @@ def fork(
     Example: `soundstage fork weather.tape --at 2 --set tool.weather.result=snow --script on.yaml -- python agent.py`
     """
     from soundstage.tapes._fork_run import ForkOptions, branch_path, run_fork
+    from soundstage.tapes._mcp_stand_ins import entries_of
     from soundstage.tapes._run import upstreams_of
     from soundstage.tapes._tape import Tape
 
@@ -85,6 +96,7 @@ def fork(
             said=said,
             script=script,
             upstreams=upstreams_of(upstream or ()),
+            mcp=entries_of(mcp or ()),
             isolation=level(isolation) if isolation is not None else None,
             journal=journal,
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from soundstage.clock import SystemClock
 from soundstage.drivers import AnyIsolation
@@ -15,6 +16,7 @@ from soundstage.journal import Journal, RunFinished, RunStarted
 from soundstage.tapes._change import Change
 from soundstage.tapes._fork import Fork
 from soundstage.tapes._fork_server import ForkServer
+from soundstage.tapes._mcp_stand_ins import McpStandIns
 from soundstage.tapes._run import RunOptions, program_at, script_upstreams, tried_hosts
 from soundstage.tapes._surroundings import Surroundings
 from soundstage.tapes._tape import Tape
@@ -33,6 +35,7 @@ class ForkOptions(NamedTuple):
         said: the change in words; the text of the change unless given.
         script: a script that goes on.
         upstreams: base URLs of providers that go on; their keys are the program's.
+        mcp: MCP servers that go on, as `.mcp.json` has them; those of the tape are played.
         isolation: how far the program is kept apart where a script goes on.
         journal: a file for the journal of the run.
     """
@@ -45,6 +48,7 @@ class ForkOptions(NamedTuple):
     said: str = ""
     script: Path | None = None
     upstreams: Mapping[str, str] = {}
+    mcp: Mapping[str, Mapping[str, Any]] = {}
     isolation: AnyIsolation | None = None
     journal: Path | None = None
 
@@ -106,12 +110,24 @@ async def _run(options: ForkOptions, fork: Fork, clock: SystemClock) -> ForkOutc
         journal.append(RunStarted(name=branch.name, wall=clock.wall().isoformat(), seed=0), source="tape")
         async with going_on as upstreams:
             server = ForkServer(fork, branch, journal, upstreams=upstreams, clock=clock)
-            await server.start()
-            try:
+            servers = McpStandIns(
+                fork.playback.tape,
+                journal,
+                playback=fork.playback,
+                entries=options.mcp,
+                recording=True,
+                environment=os.environ,
+                cwd=Path.cwd(),
+                branch=branch,
+            )
+            async with AsyncExitStack() as last:
+                for one in (server, servers):
+                    await one.start()
+                    last.push_async_callback(one.stop)
                 run = RunOptions(options.branch, options.command, isolation=options.isolation)
-                code = await program_at(server, run, journal, closed=options.script is not None)
-            finally:
-                await server.stop()
+                code = await program_at(
+                    server, run, journal, closed=options.script is not None, servers=servers
+                )
         journal.append(RunFinished(), source="tape")
     finally:
         journal.close()
@@ -123,7 +139,7 @@ async def _run(options: ForkOptions, fork: Fork, clock: SystemClock) -> ForkOutc
         given=fork.given,
         changed=fork.changed,
         verdict=fork.finish(),
-        problems=(*server.unreachable, *branch.problems),
+        problems=(*server.unreachable, *servers.problems, *branch.problems),
         tried=tried_hosts(journal),
     )
 

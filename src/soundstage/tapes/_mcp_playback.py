@@ -52,6 +52,9 @@ class McpPlayback:
         verdicts: gets the divergences.
         relaxed: answer a call that was not recorded with the one of the same tool that comes nearest.
         again: the command that records the tape anew, for verdicts.
+
+    Attributes:
+        branch: a tape that gets what is played, as it is played.
     """
 
     def __init__(self, tape: Tape, verdicts: list[Verdict], *, relaxed: bool, again: str) -> None:
@@ -64,6 +67,7 @@ class McpPlayback:
         self._lines = tape.mcp_lines
         self._played: set[int] = set()
         self._asked: dict[str, int] = {}
+        self.branch: Tape | None = None
 
     def settle(self, normal: Normal) -> None:
         """Take this for what makes texts of the recording and of this run equal."""
@@ -83,9 +87,15 @@ class McpPlayback:
         """How many exchanges have been played."""
         return sum(line.kind == "exchange" for line in self._lines if line.number in self._played)
 
-    def greeting(self, server: str) -> dict[str, Any] | None:
-        """The recorded result of a server's handshake."""
-        return next((line.result for line in self._of(server, "initialize")), None)
+    def greeting(self, server: str) -> McpTapeLine | None:
+        """The recorded handshake of a server."""
+        return next(iter(self._of(server, "initialize")), None)
+
+    def keep(self, *lines: McpTapeLine) -> None:
+        """Put lines that are played onto the branch, if there is one."""
+        for line in lines:
+            if self.branch is not None:
+                self.branch.append_mcp(line)
 
     def knows(self, server: str, method: str) -> bool:
         """Whether anything was asked by this method."""

@@ -31,6 +31,7 @@ class PlayingBackend:
         self._server = server
         self._playback = playback
         self._tape = playback.tape
+        self._greeted = False
 
     @property
     def greets(self) -> bool:
@@ -45,7 +46,11 @@ class PlayingBackend:
         """The recorded handshake; one that says little if there is none."""
         name = self._server.name
         greeting = self._playback.mcp.greeting(name)
-        return greeting or {"capabilities": {"tools": {}}, "serverInfo": {"name": name, "version": "0"}}
+        if greeting is not None and not self._greeted:
+            self._greeted = True
+            self._playback.mcp.keep(greeting)
+        found = greeting.result if greeting is not None else None
+        return found or {"capabilities": {"tools": {}}, "serverInfo": {"name": name, "version": "0"}}
 
     async def serve(self, method: str, params: Json) -> Served:
         """The recorded answer.
@@ -67,10 +72,10 @@ class PlayingBackend:
         return self._served(played)
 
     def _served(self, played: McpPlayed) -> Served:
-        for told in played.told:
-            line = self._here(told)
-            self._server.tell_clients(line.method, line.params)
-        line = self._here(played.line)
+        line, *behind = map(self._here, (played.line, *played.told))
+        self._playback.mcp.keep(line, *behind)
+        for told in behind:
+            self._server.tell_clients(told.method, told.params)
         if line.error is not None:
             code = line.error.get("code")
             raise RpcError(

@@ -44,6 +44,7 @@ class McpStandIns(Daemon):
         recording: whether what is not on the tape is asked for and recorded.
         environment: the user's variables, for real servers.
         cwd: the folder for their processes.
+        branch: the tape for what is recorded, if it is not `tape` itself.
 
     Raises:
         ConfigError: for a name that cannot be a server's here.
@@ -61,9 +62,11 @@ class McpStandIns(Daemon):
         recording: bool,
         environment: Mapping[str, str],
         cwd: Path,
+        branch: Tape | None = None,
     ) -> None:
         super().__init__("mcp-servers", journal)
         self._path = environment.get("PATH", os.defpath)
+        into = branch if branch is not None else tape
         names = dict.fromkeys([*(tape.mcp_servers if playback is not None else ()), *entries])
         _check_names([*names])
         self._servers: dict[str, McpDaemon] = {}
@@ -77,10 +80,10 @@ class McpStandIns(Daemon):
                 journal,
                 environment=environment,
                 cwd=cwd,
-                redactor=tape.redactor,
+                redactor=into.redactor,
             )
-            self._servers[name] = RecordingMcpServer(journal, real, tape, name=name, playback=playback)
-        self._tape = tape
+            self._servers[name] = RecordingMcpServer(journal, real, into, name=name, playback=playback)
+        self._tapes = (tape, into)
         self._folder: ScratchFolder | None = None
         self._open = AsyncExitStack()
 
@@ -100,7 +103,7 @@ class McpStandIns(Daemon):
             f"nothing arrived at the MCP server {name}: "
             f"let the program start {COMMAND}{name}, or ask the address in {variable_of(name)}"
             for name in self._servers
-            if name not in self._tape.mcp_servers
+            if not any(name in tape.mcp_servers for tape in self._tapes)
         ]
         return (*(line for server in self._recording for line in server.unreachable), *unheard)
 

@@ -49,7 +49,9 @@ def minimise(
 
     files = tuple(file or ())
     argv, _ = words_of(command, Path.cwd(), [one.name for one in files])
-    rules = readable(script_of_tape(Tape.load(tape).exchanges)).rules
+    recorded = Tape.load(tape)
+    recorded.require_models_alone("a run that is made shorter")
+    rules = readable(script_of_tape(recorded.exchanges)).rules
     runs = 0
 
     def end_of(tried: Sequence[DraftRule], kept: Tape | None = None) -> tuple[int, str]:

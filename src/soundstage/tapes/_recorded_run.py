@@ -44,7 +44,9 @@ def recorded_draft(
             seen=" and ".join(given),
         )
     if tape is not None:
-        return script_of_tape(Tape.load(tape).exchanges)
+        recorded = Tape.load(tape)
+        recorded.require_models_alone("a test with a script")
+        return script_of_tape(recorded.exchanges)
     scratch = ScratchFolder("codegen")
     try:
         folder = scratch.path / "work"

@@ -25,7 +25,7 @@ from soundstage.tapes._seen import keep_seen
 from soundstage.tapes._server import TapeServer
 from soundstage.tapes._surroundings import Mask, Surroundings
 from soundstage.tapes._tape import OldTapeError, Tape, TapeHead
-from soundstage.tapes._verdict import Verdict
+from soundstage.tapes._verdict import Verdict, verdict_on_old
 from soundstage.wire import ModelServer
 
 Mode = Literal["once", "new", "all", "none"]
@@ -105,9 +105,7 @@ def run_with_tape(options: RunOptions) -> RunOutcome:
         with asyncio.Runner() as runner:
             return runner.run(_run(options) if options.script is None else _scripted(options, options.script))
     except OldTapeError as error:
-        about = f"{error.seen}, and {error.expected} is read"
-        verdict = Verdict(cause="tape older than its format", about=about, tape=shown(options.tape))
-        return RunOutcome(code=FAILED, verdicts=(verdict,))
+        return RunOutcome(code=FAILED, verdicts=(verdict_on_old(error, shown(options.tape)),))
 
 
 async def _scripted(options: RunOptions, file: Path) -> RunOutcome:

@@ -31,9 +31,12 @@ def to_script(
     from soundstage.tapes._tape import Tape
     from soundstage.tapes._to_script import script_of_tape
 
-    draft = script_of_tape(Tape.load(tape).exchanges)
+    recorded = Tape.load(tape)
+    draft = script_of_tape(recorded.exchanges)
     for problem in draft.problems:
         warn(problem)
+    if recorded.mcp_lines:
+        warn(f"a script is of models: the lines of {', '.join(recorded.mcp_servers)} are left out")
     if not draft.rules:
         warn(f"{tape} has no call of a model")
         raise typer.Exit(BAD_INPUT)

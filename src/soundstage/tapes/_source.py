@@ -24,6 +24,7 @@ from soundstage.journal import Redactor
 from soundstage.messages import ModelChunk, ModelRequest
 from soundstage.models import LiveModel, Model, Wrapper
 from soundstage.pytest_plugin import name_of_test
+from soundstage.scripts import shown
 from soundstage.tapes._accounts import Account, accounts_of
 from soundstage.tapes._fixtures import RECORD, SOURCE, TAPES
 from soundstage.tapes._mcp_stand_ins import McpStandIns, entries_of
@@ -35,8 +36,8 @@ from soundstage.tapes._run import MODES
 from soundstage.tapes._seen import keep_seen
 from soundstage.tapes._server import TapeServer
 from soundstage.tapes._surroundings import Surroundings
-from soundstage.tapes._tape import FOLDER, Tape, TapeHead
-from soundstage.tapes._verdict import DivergenceError
+from soundstage.tapes._tape import FOLDER, OldTapeError, Tape, TapeHead
+from soundstage.tapes._verdict import DivergenceError, verdict_on_old
 
 SUFFIX: Final = ".tape"
 _RECORDED = pytest.StashKey[dict[Path, str]]()
@@ -168,6 +169,8 @@ class TapeSource:
             redactor.add(account.key)
         try:
             self.tape = self._opened(redactor)
+        except OldTapeError as error:
+            self._problem = DivergenceError(verdict_on_old(error, shown(self.path), again=self._again))
         except SoundstageError as error:  # the test fails with it when its body begins
             self._problem = error
         self._before = len(self.tape)

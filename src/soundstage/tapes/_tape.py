@@ -189,6 +189,20 @@ class Tape(TapeFile):
         with self._lock:
             return super().append(record)
 
+    def require_models_alone(self, doing: str) -> None:
+        """Refuse a tape with MCP servers where nothing would play them.
+
+        Raises:
+            TapeError: if it has lines of MCP servers.
+        """
+        if self._mcp:
+            raise TapeError(
+                f"{doing} has no MCP servers for the program",
+                expected="a tape of models alone",
+                seen=f"{self.name} with lines of {', '.join(self.mcp_servers)}",
+                hint="`soundstage replay`, `doctor` and `fork` play the servers of a tape",
+            )
+
     def append_mcp(self, line: McpTapeLine) -> McpTapeLine:
         """Add a line of an MCP server, without its secrets, with the next number; see `append`. Any thread may.
 

@@ -56,6 +56,7 @@ def models_of_tape(path: Path | str) -> Callable[[], TapedModel]:
         TapeError: if it cannot be read.
     """
     recorded = Tape.load(path)
+    recorded.require_models_alone("a sweep of faults")
     whole = [exchange for exchange in recorded.exchanges if exchange.failure is None]
     tape = Tape(whole, name=recorded.name, redactor=recorded.redactor, head=recorded.head)
     here = Surroundings.here(SystemClock().wall())

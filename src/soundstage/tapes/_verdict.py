@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from soundstage.differences import Cause, Difference, unified
-from soundstage.errors import ReplayMismatchError
+from soundstage.errors import ReplayMismatchError, TapeError
 
 if TYPE_CHECKING:
     from soundstage.report import SectionVerdict
@@ -16,6 +16,7 @@ NO_PLACE: Final = frozenset(
     {"extra call", "missing call", "already played", "order swapped", "other agent's call"}
 )
 """Causes of requests that stand in the place of no recorded one."""
+OLD: Final = "tape older than its format"
 _ACCEPT: Final = "soundstage tape accept {tape}"
 _AGAIN: Final = "soundstage record --tape {tape} --mode all -- COMMAND"
 
@@ -66,8 +67,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Two commands: accept what was seen, which is empty for an MCP server's call, or record again."""
-        accept = "" if self.server else _ACCEPT.format(tape=self.tape)
+        """Two commands: accept what was seen, empty for an MCP server's call or an old tape, or record again."""
+        accept = "" if self.server or self.cause == OLD else _ACCEPT.format(tape=self.tape)
         return accept, self.again or _AGAIN.format(tape=self.tape)
 
     @property
@@ -87,6 +88,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def verdict_on_old(error: TapeError, tape: str, *, again: str = "") -> Verdict:
+    """The verdict on a run whose tape is of an older format."""
+    about = f"{error.seen}, and {error.expected} is read"
+    return Verdict(cause=OLD, about=about, tape=tape, again=again)
 
 
 class DivergenceError(ReplayMismatchError):
