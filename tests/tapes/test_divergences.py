@@ -219,13 +219,72 @@ CLAUDE_PLANTED = {
     "a run more": (lambda cli: [cli(READ), cli(OTHER), cli("what about the weather in Paris")], "extra call"),
     "a run less": (lambda cli: [cli(READ)], "missing call"),
     "a run twice": (lambda cli: [cli(READ), cli(OTHER), cli(OTHER)], "already played"),
+    "the instructions of the project": (
+        lambda cli: ["echo Use metric units. > CLAUDE.md", cli(READ), cli(OTHER)],
+        "prompt edited",
+    ),
+    "another system prompt": (
+        lambda cli: [cli(READ, "--system-prompt", "You are a parrot."), cli(OTHER)],
+        "system prompt edited",
+    ),
+    "the limit of tokens": (
+        lambda cli: ["export CLAUDE_CODE_MAX_OUTPUT_TOKENS=4000", cli(READ), cli(OTHER)],
+        "other model or settings",
+    ),
+    "a file that is gone": (lambda cli: ["rm colour.txt", cli(READ), cli(OTHER)], "tool result differs"),
+    "the schema of a tool": (
+        lambda cli: ["export TYPE_OF_CITY=integer", cli(READ), cli(OTHER)],
+        "tool schema changed",
+    ),
+    "a tool more": (lambda cli: ["export ONE_MORE=forecast", cli(READ), cli(OTHER)], "tool list changed"),
+    "the budget of thinking": (
+        lambda cli: ["export MAX_THINKING_TOKENS=2000", cli(READ), cli(OTHER)],
+        "other model or settings",
+    ),
+    "a tool that a hook refuses": (
+        lambda cli: [
+            "sed -i 's/UserPromptSubmit/PreToolUse/; s/be quick/no >\\&2; exit 2/' hooks.json",
+            cli(READ, "--settings", "hooks.json"),
+        ],
+        "tool result differs",
+    ),
+    "words that a hook adds": (
+        lambda cli: [cli(READ, "--settings", "hooks.json"), cli(OTHER)],
+        "prompt edited",
+    ),
+    "a name of a server": (
+        lambda cli: ["sed -i s/weather/climate/ servers.json", cli(READ), cli(OTHER)],
+        "tool list changed",
+    ),
+    "an older tape": (
+        lambda cli: [cli(READ), cli(OTHER)],
+        "tape older than its format",
+    ),
 }
+CLAUDE_SERVER = """
+import json, os, sys
+
+def tool(name):
+    place = {"type": os.environ.get("TYPE_OF_CITY", "string")}
+    schema = {"type": "object", "properties": {"city": place}, "required": ["city"]}
+    return {"name": name, "description": "The weather of a city.", "inputSchema": schema}
+
+names = ["weather", *filter(None, [os.environ.get("ONE_MORE")])]
+greeting = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "w", "version": "1"}}
+answers = {"initialize": greeting, "tools/list": {"tools": [tool(name) for name in names]}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked["method"], {})}
+        print(json.dumps(answer), flush=True)
+"""
 
 
 def claude_line(prompt, *options, model="claude-haiku-4-5"):
     from soundstage.claude_code._binary import find_cli
 
-    words = [str(find_cli()), "-p", prompt, "--allowedTools", "Bash", "--model", model, *options]
+    servers = ["--mcp-config", "servers.json", "--strict-mcp-config"]
+    words = [str(find_cli()), "-p", prompt, "--allowedTools", "Bash", "--model", model, *servers, *options]
     return " ".join(f"'{word}'" for word in words)
 
 
@@ -247,6 +306,11 @@ def _claude_home(folder, patch):
     (folder / "home").mkdir()
     (folder / "home" / ".claude.json").write_text('{"hasCompletedOnboarding": true}')
     (folder / "colour.txt").write_text("the colour is blue\n")
+    hook = {"hooks": [{"type": "command", "command": "echo be quick"}]}
+    (folder / "hooks.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [hook]}}))
+    (folder / "server.py").write_text(CLAUDE_SERVER)
+    server = {"command": sys.executable, "args": ["-I", "-S", "server.py"]}
+    (folder / "servers.json").write_text(json.dumps({"mcpServers": {"weather": server}}))
     patch.chdir(folder)
     for name, value in {
         "HOME": str(folder / "home"),
@@ -270,4 +334,6 @@ def test_the_verdict_on_a_changed_run_of_claude_code_names_its_cause(
         assert (outcome.code, outcome.verdicts) == (0, ())
         return
     lines, cause = CLAUDE_PLANTED[planted]
+    if planted == "an older tape":
+        Path("t.tape").write_text('{"line": "tape", "v": 1}\n')
     assert cause_of(run("none", shell(lines(claude_line)))) == cause
