@@ -376,8 +376,8 @@ def test_check_of_a_script_of_mcp_servers_says_what_is_wrong_with_it(soundstage,
     assert "descr" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("nowhere.yaml",), (".",), (), ("a.yaml", "b.yaml")])
-def test_check_of_something_else_than_a_file_is_exit_code_2(soundstage, arguments):
+@pytest.mark.parametrize("arguments", [("nowhere.yaml",), (), ("a.yaml", "b.yaml")])
+def test_check_of_something_else_than_a_file_or_folder_is_exit_code_2(soundstage, arguments):
     done = soundstage("check", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import random
+import weakref
 
 import pytest
 
@@ -132,11 +133,16 @@ async def messages(server, client, number, prompt, *, stream):
             pass
 
 
+GEMINI = weakref.WeakKeyDictionary()  # the SDK's client on each HTTP client
+
+
 async def gemini(server, client, number, prompt, *, stream):
     from google import genai
 
     options = genai.types.HttpOptions(base_url=f"{server.url}/gemini", httpx_async_client=client)
-    sdk = genai.Client(api_key=KEY, http_options=options)
+    if client not in GEMINI:  # each would load the certificates of the machine
+        GEMINI[client] = genai.Client(api_key=KEY, http_options=options)
+    sdk = GEMINI[client]
     if stream:
         async for _ in await sdk.aio.models.generate_content_stream(
             model="gemini-2.5-flash", contents=prompt

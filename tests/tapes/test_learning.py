@@ -6,11 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soundstage.differences import differences
-from soundstage.messages import assistant, user
+from soundstage.messages import ModelRequest, assistant, user
 from soundstage.tapes import Mask, Playback, RecordedExchange, Surroundings, Tape, TapeHead
 from soundstage.tapes._learning import AskedTwice, learn
 from soundstage.tapes._playback import normaliser_of
+from soundstage.tapes._seen import SeenRequest
 from soundstage.tapes._surroundings import normaliser
+from soundstage.tapes._twice import learned_of
+from soundstage.tapes._verdict import Verdict
 
 PLAIN = Tape()
 
@@ -120,3 +123,17 @@ def test_another_model_is_left(request_of):
 def test_a_mask_says_what_it_is_for():
     assert str(Mask(pattern="[0-9]+", stands="<n>")) == "<n>  [0-9]+"
     assert str(Mask(place="settings.seed", stands="<n>")) == "<n>  settings.seed"
+
+
+def test_a_setting_that_has_a_mask_already_gets_no_other():
+    def asked(text, seed):
+        return ModelRequest(model="m", messages=(user(text),), settings={"seed": seed})
+
+    recorded, seen = asked("job 41234, please", 1), asked("job 59876, please", 2)
+    tape = Tape([RecordedExchange(number=1, request=recorded, response=assistant("ok"))])
+    tape.head = TapeHead(masks=(Mask(place="settings.seed", stands="<number>"),))
+    verdict = Verdict(cause="prompt edited", request=1, nearest=1)
+    learned = learned_of(tape, [SeenRequest(request=seen, verdict=verdict)], Surroundings())
+    assert len(learned.masks) == 1
+    assert "settings" not in patterns(learned)[0]
+    assert learned.left == ()

@@ -13,7 +13,7 @@ from soundstage.tapes._playback import normaliser_of
 from soundstage.tapes._proposals import ORDER, WORDS
 from soundstage.tapes._run import RunOptions, RunOutcome, run_with_tape
 from soundstage.tapes._seen import SeenRequest, read_seen, seen_path
-from soundstage.tapes._surroundings import Surroundings
+from soundstage.tapes._surroundings import Surroundings, without_settings
 from soundstage.tapes._tape import Tape
 from soundstage.tapes._verdict import NO_PLACE, Verdict
 
@@ -69,8 +69,14 @@ def learned_of(tape: Tape, missed: Sequence[SeenRequest], here: Surroundings) ->
         missed: requests that are not on it, each with the verdict.
         here: the folders of the second run.
     """
-    requests = {one.number: one.request for one in tape.exchanges if one.request is not None}
-    pairs = [*_pairs(missed, requests)]
+    requests = {
+        one.number: without_settings(one.request, tape.head.masks)
+        for one in tape.exchanges
+        if one.request is not None
+    }
+    pairs = [
+        pair._replace(seen=without_settings(pair.seen, tape.head.masks)) for pair in _pairs(missed, requests)
+    ]
     differing = {one.verdict.nearest for one in missed}
     same = [request for number, request in requests.items() if number not in differing]
     return learn(pairs, same, lambda masks: normaliser_of(tape, here, masks))
