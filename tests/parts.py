@@ -35,7 +35,7 @@ FULL: Final = {
         "e2e/test_demo.py",
         r"agents/teams/test_reference\.py::.*program",
     ),
-    "runs that are repeated, killed or interrupted many times": (
+    "runs that are repeated, killed, interrupted or waited for": (
         r"drivers/test_isolation\.py::test_a_run_that_is_(killed|interrupted)",
         "e2e/test_principles_isolation.py",
         r"e2e/test_principles\.py::test_(the_same_run_with_programs|another_process)",
@@ -43,6 +43,8 @@ FULL: Final = {
         "drivers/test_terminal_hostile.py",
         r"lifecycle/test_scratch\.py::test_a_process_that_is_between",
         r"wire/test_app\.py::test_two_hundred_requests",
+        r"wire/test_faults\.py::test_a_client_that_goes_away_in_a_big_answer.*\[(?!openai-chat-streamed)",
+        r"examples/test_discord_agent\.py::test_(a_rate_limit|a_channel_in_which).*\[by hand\]",
     ),
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
@@ -74,7 +76,7 @@ KEPT: Final = {
         r"e2e/test_cli\.py::test_(serve_prints_one_line|check_says|show_prints_the_trace)",
         r"claude_code/harness/test_transports\.py::test_a_client_over_stdio_has_all_tools",
         r"pytest_plugin/test_plugin\.py::test_a_(passing|failing)_test",
-        r"pytest_plugin/test_(failures|asynchronous)\.py::test_(the_cause_comes_first|asynchronous_tests)",
+        r"pytest_plugin/test_asynchronous\.py::test_asynchronous_tests",
         r"test_docs\.py::test_the_examples_of_a_document.*(README|pytest)",
         r"mcp/test_process\.py::test_a_real_server",
         r"faults/test_program\.py::test_what_varies_between_two_good_runs",
