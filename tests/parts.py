@@ -44,6 +44,8 @@ FULL: Final = {
         r"lifecycle/test_scratch\.py::test_a_process_that_is_between",
         r"wire/test_app\.py::test_two_hundred_requests",
         r"wire/test_faults\.py::test_a_client_that_goes_away_in_a_big_answer.*\[(?!openai-chat-streamed)",
+        r"journal/test_redact_ways\.py::test_what_anybody_may_teach",
+        r"worlds/test_screen\.py::test_a_flood_ends_where",
         r"examples/test_discord_agent\.py::test_(a_rate_limit|a_channel_in_which).*\[by hand\]",
     ),
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
