@@ -119,9 +119,9 @@ def normaliser(*runs: Surroundings, masks: Iterable[Mask] = ()) -> Normal:
         TapeError: for a mask that is no expression, that matches everything, or whose place is no setting.
 
     Example:
-        >>> shop = Surroundings(cwd="/work/shop")
+        >>> shop = Surroundings(cwd="/srv/shop")
         >>> normal = normaliser(shop, masks=[Mask(pattern="order-[0-9]+", stands="<order>")])
-        >>> normal("/work/shop: order-7")
+        >>> normal("/srv/shop: order-7")
         '<cwd>: <order>'
     """
     words = {text: stands for one in runs for text, stands in one.words()}
