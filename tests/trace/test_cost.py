@@ -9,7 +9,7 @@ from genai_prices import calc_price
 from soundstage.errors import ScriptError
 from soundstage.journal import ModelFailed, ModelRequested, ModelResponded
 from soundstage.messages import ModelRequest, ModelResponse, Usage
-from soundstage.trace import PRICES, Price, Prices, build_trace
+from soundstage.trace import PRICES, Price, Prices, PricingError, build_trace
 
 MILLION = 1_000_000
 
@@ -85,8 +85,10 @@ def test_an_unknown_model_makes_a_cost_with_a_reason_and_never_zero(cost_of):
     assert (cost.amount, cost.reason) == (None, "no price for 'house-model'")
     assert cost.by_model == {"claude-opus-5-5": 4}
     assert str(cost) == "cost unknown: no price for 'house-model'"
-    with pytest.raises(ScriptError, match=r"house-model(.|\n)*PRICES.extended"):
+    with pytest.raises(PricingError, match=r"house-model(.|\n)*PRICES.extended"):
         _ = cost.usd
+    with pytest.raises(PricingError, match="house-model"):
+        cost.show()
 
 
 def test_a_missing_cache_price_is_a_reason_too(cost_of):
@@ -138,3 +140,22 @@ def test_a_bad_price_table_is_refused():
         Price(input=-1, output=1)
     with pytest.raises(ScriptError, match="empty name"):
         Prices(table={}).extended({"": Price(input=1, output=1)})
+
+
+def test_one_reply_is_charged_as_the_same_reply_in_a_trace(cost_of):
+    usage = Usage(input_tokens=1234, output_tokens=567, cache_read_tokens=89)
+    assert PRICES.charge("claude-opus-5-5", usage) == cost_of(("claude-opus-5-5", usage)).usd > 0
+
+
+@pytest.mark.parametrize(
+    ("model", "usage", "why"),
+    [
+        ("house-model", Usage(input_tokens=5), "no price for 'house-model'"),
+        ("gpt-4o", Usage(cache_write_tokens=5), "no cache write price for 'gpt-4o'"),
+    ],
+)
+def test_a_reply_without_a_known_price_is_a_pricing_error_that_names_the_model(model, usage, why):
+    with pytest.raises(PricingError, match=why) as error:
+        PRICES.charge(model, usage)
+    assert isinstance(error.value, LookupError)
+    assert "PRICES.extended" in error.value.hint

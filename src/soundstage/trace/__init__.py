@@ -45,11 +45,12 @@ from soundstage.trace._assert_tools import (
 )
 from soundstage.trace._assert_transcript import assert_transcript, check_transcript
 from soundstage.trace._context import ContextMessage, StepContext, context_of
-from soundstage.trace._cost import PRICES, Cost, Price, Prices
+from soundstage.trace._cost import PRICES, Cost, Price, Prices, PricingError
 from soundstage.trace._diff import diff
 from soundstage.trace._feedback import assert_feedback_propagated, check_feedback_propagated
 from soundstage.trace._finding import Finding, checking, checking_now, name_of_check
 from soundstage.trace._format import format_trace as format  # noqa: A004  (soundstage.trace.format reads well)
+from soundstage.trace._money import USD, Currency, over_budget
 from soundstage.trace._normalise import normalise
 from soundstage.trace._run_diff import compare_runs
 from soundstage.trace._run_diff_types import RunDiff, StepDiff
@@ -58,9 +59,11 @@ from soundstage.trace._types import AgentRun, Failure, HandOver, MessageLine, St
 
 __all__ = [
     "PRICES",
+    "USD",
     "AgentRun",
     "ContextMessage",
     "Cost",
+    "Currency",
     "EventSource",
     "Failure",
     "Finding",
@@ -68,6 +71,7 @@ __all__ = [
     "MessageLine",
     "Price",
     "Prices",
+    "PricingError",
     "RunDiff",
     "Step",
     "StepContext",
@@ -115,5 +119,6 @@ __all__ = [
     "format",
     "name_of_check",
     "normalise",
+    "over_budget",
     "silences_asserted",
 ]

@@ -16,10 +16,17 @@ import msgspec
 
 from soundstage.errors import ScriptError
 from soundstage.messages import Usage
+from soundstage.trace._money import USD, Currency
 from soundstage.trace._types import Step
 
 _MILLION: Final = 1_000_000
+_NO_PRICE: Final = "no price"
+_HOW: Final = "give the prices: PRICES.extended({'MODEL': Price(input=.., output=..)})"
 _ENDS_A_NAME: Final = "-@:[/"  # what may follow the prefix of a model's name
+
+
+class PricingError(ScriptError, LookupError):
+    """Raised when a cost is asked for and no price is known; the message names the model. Also a `LookupError`."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +93,24 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
                 return self.table[max(fitting, key=len)]
         return None
 
+    def charge(self, model: str, usage: Usage) -> float:
+        """US dollars for one reply of a model.
+
+        Raises:
+            PricingError: if the table does not have all prices that the reply needs.
+
+        Example:
+            >>> PRICES.charge("claude-opus-5-5", Usage(input_tokens=1000, output_tokens=100))
+            0.006
+        """
+        price = self.find(model)
+        amount = price.of(usage) if price is not None else _NO_PRICE
+        if isinstance(amount, str):
+            raise PricingError(
+                f"the cost of a reply of {model!r} is not known", seen=f"{amount} for {model!r}", hint=_HOW
+            )
+        return amount
+
     def extended(self, table: Mapping[str, Price]) -> Prices:
         """This table and yours; yours goes first.
 
@@ -145,14 +170,19 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
         """US dollars.
 
         Raises:
-            ScriptError: if the cost is not known; the message says why.
+            PricingError: if the cost is not known; the message says why.
         """
         if self.amount is None:
-            raise ScriptError(
-                f"the cost is not known: {self.reason}",
-                hint="give the prices: trace.cost(PRICES.extended({'MODEL': Price(input=.., output=..)}))",
-            )
+            raise PricingError(f"the cost is not known: {self.reason}", hint=f"{_HOW}, for trace.cost(...)")
         return self.amount
+
+    def show(self, currency: Currency = USD) -> str:
+        """The cost as a bill shows it, rounded: `$0.12`; see `Currency.show`.
+
+        Raises:
+            PricingError: if the cost is not known.
+        """
+        return currency.show(self.usd)
 
     def __str__(self) -> str:
         return f"cost unknown: {self.reason}" if self.amount is None else f"${self.amount:.4f}"
@@ -172,7 +202,7 @@ def cost_of(steps: Iterable[Step], prices: Prices) -> Cost:
         if model not in table:
             table[model] = prices.find(model)
         price = table[model]
-        amount = price.of(step.usage) if price is not None else "no price"
+        amount = price.of(step.usage) if price is not None else _NO_PRICE
         if isinstance(amount, str):
             reasons[f"{amount} for {model!r}"] = None
         else:
