@@ -44,12 +44,23 @@ from soundstage.journal._secrets import REDACTED, without_secrets
 from soundstage.journal._stream_redactor import clean_records
 from soundstage.journal._wanted import EventText, Wanted, event, event_matcher
 from soundstage.journal._words import call_text, joined_facts, one_line, readable
+from soundstage.journal._work import (
+    Blob,
+    Committed,
+    Notified,
+    RunAborted,
+    Todo,
+    TodosChanged,
+    UsageReported,
+)
 
 __all__ = [
     "REDACTED",
     "SCHEMA_VERSION",
     "AgentFinished",
     "AgentStarted",
+    "Blob",
+    "Committed",
     "DaemonChanged",
     "EgressTried",
     "Event",
@@ -66,6 +77,7 @@ __all__ = [
     "ModelRequested",
     "ModelResponded",
     "Noted",
+    "Notified",
     "PhaseChanged",
     "ProcessExited",
     "ProcessStarted",
@@ -74,12 +86,16 @@ __all__ = [
     "RequestRefused",
     "RequestServed",
     "Routed",
+    "RunAborted",
     "RunFinished",
     "RunStarted",
     "ScreenChanged",
+    "Todo",
+    "TodosChanged",
     "ToolCalled",
     "ToolReturned",
     "UnknownEvent",
+    "UsageReported",
     "Wanted",
     "call_text",
     "clean_records",

@@ -38,9 +38,6 @@ from ._events import (
 from ._export import export_run as export_run
 from ._files import LazyFile as LazyFile
 from ._record import (
-    Blob as Blob,
-)
-from ._record import (
     Bundle as Bundle,
 )
 from ._record import (
@@ -51,3 +48,12 @@ from ._record import (
 )
 from ._store import RunStore as RunStore
 from ._stored import StoredRun as StoredRun
+from .result import (
+    FileEntry as FileEntry,
+)
+from .result import (
+    RunResult as RunResult,
+)
+from .result import (
+    build_result as build_result,
+)

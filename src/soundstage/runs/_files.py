@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from soundstage.journal import Blob
 from soundstage.runs._errors import ContentNotFoundError, DamagedContentError, StreamConsumedError
-from soundstage.runs._record import Blob
 
 PIECE: Final = 1 << 20  # bytes that are read at once
 

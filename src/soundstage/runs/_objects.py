@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.errors import EnvironmentProblem
-from soundstage.journal import Redactor
+from soundstage.journal import Blob, Redactor
 from soundstage.runs._disk import Disk
 from soundstage.runs._files import PIECE
-from soundstage.runs._record import Blob
 
 FOLDER: Final = "objects"
 OVERLAP: Final = 8192  # bytes; keys are shorter

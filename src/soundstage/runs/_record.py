@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 import msgspec
 
 from soundstage.errors import HarnessError, WrongValueError
+from soundstage.journal import Blob
 from soundstage.runs._errors import SchemaError
 from soundstage.trace import ToolUse
 
@@ -99,13 +100,6 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def seconds(self) -> float:
         """How long it took."""
         return (self.ended - self.started).total_seconds()
-
-
-class Blob(msgspec.Struct, frozen=True):
-    """A reference to content: its sha256 and its size in bytes."""
-
-    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
-    size: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
