@@ -19,7 +19,8 @@ from soundstage.agents import AppBuilder, StandaloneContext
 from soundstage.clock import SystemClock, run
 from soundstage.errors import EnvironmentProblem, SoundstageError
 from soundstage.journal import Journal, Redactor, RunFinished, RunStarted
-from soundstage.models import JournaledModel, LiveModel, Model
+from soundstage.live import LiveModel
+from soundstage.models import JournaledModel, Model
 
 
 class Provider(NamedTuple):

@@ -21,8 +21,8 @@ from soundstage.agents.runtime import AgentDefinition, AgentLoop, AgentTask, Per
 from soundstage.clock import SystemClock, run
 from soundstage.errors import EnvironmentProblem, SoundstageError
 from soundstage.journal import Journal, Redactor
+from soundstage.live import LiveModel
 from soundstage.messages import ToolCall
-from soundstage.models import LiveModel
 
 Provider = Literal["openai", "anthropic"]
 KEYS: dict[Provider, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}

@@ -16,7 +16,7 @@ from examples.team.team import make_router
 from soundstage.clock import SystemClock
 from soundstage.errors import SoundstageError
 from soundstage.journal import Journal, Redactor
-from soundstage.models import LiveModel
+from soundstage.live import LiveModel
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:

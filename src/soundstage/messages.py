@@ -21,6 +21,7 @@ import msgspec
 from soundstage.errors import HarnessError
 
 __all__ = [
+    "CALLER_HEADERS",
     "MAIN",
     "ByteDelivery",
     "Caller",
@@ -203,6 +204,12 @@ class Usage(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=T
 
 
 MAIN: Final = "main"
+CALLER_HEADERS: Final = {  # who asks, as servers of ours are told: field of `Caller` -> header
+    "agent": "x-soundstage-agent",
+    "conversation": "x-soundstage-conversation",
+    "within": "x-soundstage-within",
+    "phase": "x-soundstage-phase",
+}
 """The name of an agent that has none, in traces and messages."""
 
 

@@ -110,6 +110,7 @@ _OURS: Final = (
         name="faults",
         fixtures=("soundstage.faults._fixtures",),
         commands={"faults": "soundstage.faults._command_line:faults"},
+        uses=("live",),
     ),
     Wing(
         name="isolation",
@@ -119,6 +120,7 @@ _OURS: Final = (
             "service:SOCKET": "soundstage.isolation._levels:in_service",
         },
     ),
+    Wing(name="live"),
     Wing(
         name="mcp",
         events=("soundstage.mcp._events",),
@@ -161,7 +163,7 @@ _OURS: Final = (
             "script": "soundstage.tapes._script_commands:script_app",
             "tape": "soundstage.tapes._tape_commands:app",
         },
-        uses=("mcp",),
+        uses=("live", "mcp"),
     ),
 )
 

@@ -51,8 +51,9 @@ from soundstage.journal import (
     ToolCalled,
     ToolReturned,
 )
+from soundstage.live import LiveModel
 from soundstage.messages import Caller, ModelRequest, user
-from soundstage.models import LiveModel, complete
+from soundstage.models import complete
 from soundstage.trace import (
     Trace,
     assert_agent_sequence,

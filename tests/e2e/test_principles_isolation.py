@@ -15,8 +15,9 @@ import pytest
 
 from soundstage.errors import NetworkForbiddenError
 from soundstage.host import HostBuilder
+from soundstage.live import LiveModel
 from soundstage.messages import ModelRequest, user
-from soundstage.models import LiveModel, complete
+from soundstage.models import complete
 from support.kinds import KINDS
 from support.leaving import left_by_a_failure, left_by_an_untidy_app, left_by_two_runs, measured
 

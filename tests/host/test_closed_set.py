@@ -14,8 +14,9 @@ from soundstage.clock import SystemClock, run
 from soundstage.errors import ExpectationError, ScriptError
 from soundstage.host import HostBuilder
 from soundstage.lifecycle import Daemon
+from soundstage.live import LiveModel
 from soundstage.mcp import McpHttpClient
-from soundstage.models import LiveModel, Script
+from soundstage.models import Script
 from soundstage.trace import assert_model_requests
 
 REAL = "sk-proj-the-real-key-of-the-user"

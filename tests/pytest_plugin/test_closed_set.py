@@ -26,7 +26,8 @@ import os, socket, threading, urllib.request
 import pytest
 
 from soundstage.messages import ModelRequest, user
-from soundstage.models import LiveModel, complete
+from soundstage.live import LiveModel
+from soundstage.models import complete
 from soundstage.trace import assert_model_requests
 
 URL = "http://api.openai.invalid/v1"

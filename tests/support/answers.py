@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from soundstage.live import AnswerReader
 from soundstage.messages import ModelChunk
-from soundstage.models import AnswerReader
 
 
 def sse(*events: Any) -> bytes:

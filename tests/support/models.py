@@ -11,6 +11,7 @@ import openai
 from google import genai
 from google.genai import types
 
+from soundstage.live import LiveModel
 from soundstage.messages import (
     FinishChunk,
     ModelChunk,
@@ -18,7 +19,7 @@ from soundstage.messages import (
     TextChunk,
     ToolCallChunk,
 )
-from soundstage.models import LiveModel, Model
+from soundstage.models import Model
 from soundstage.wire import ModelServer
 from support.agents import _contents, _items
 

@@ -9,9 +9,9 @@ import anthropic
 import pytest
 
 from soundstage.errors import RequestRejected
+from soundstage.live._request_anthropic import encode
 from soundstage.messages import ModelRequest
 from soundstage.models import Script
-from soundstage.models._live_anthropic import encode
 from soundstage.wire._anthropic import AnthropicMessages
 from soundstage.wire._anthropic_decode import count
 from support.wires import run, serving

@@ -30,8 +30,9 @@ from soundstage.faults._cases import (
     fine,
 )
 from soundstage.faults._stream_kinds import STREAM_KINDS
+from soundstage.live import AnswerReader
 from soundstage.messages import ByteDelivery, FinishChunk, ModelChunk, StartChunk, TextChunk, ToolCallChunk
-from soundstage.models import AnswerReader, ErrorSpec, ReplyFault
+from soundstage.models import ErrorSpec, ReplyFault
 
 
 def emptied(chunks: Chunks) -> list[ModelChunk]:

@@ -1,11 +1,9 @@
-"""Models: one seam, and peers behind it that script, replay, break or really ask."""
+"""Models: one seam, and peers behind it that script, journal or break replies."""
 
-from soundstage.models._answers import AnswerReader
 from soundstage.models._conditions import When
 from soundstage.models._faulty import FaultyModel
 from soundstage.models._identify import AgentSpec
 from soundstage.models._journaled import JournaledModel, working_on
-from soundstage.models._live import LiveModel
 from soundstage.models._play import asked_tokens
 from soundstage.models._protocol import Model, Wrapper, close, complete, kind_of
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault
@@ -14,13 +12,11 @@ from soundstage.models._scripted import ScriptedModel, ServedRule, script_of
 
 __all__ = [
     "AgentSpec",
-    "AnswerReader",
     "BlockSpec",
     "CallSpec",
     "ErrorSpec",
     "FaultyModel",
     "JournaledModel",
-    "LiveModel",
     "Model",
     "Reply",
     "ReplyFault",

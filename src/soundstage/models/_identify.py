@@ -9,12 +9,11 @@ import msgspec
 
 from soundstage.errors import MatchError
 from soundstage.match import Regex, matcher
-from soundstage.messages import ModelRequest
+from soundstage.messages import CALLER_HEADERS, ModelRequest
 from soundstage.models._conditions import RequestContext, RequestFacts, When, compile_conditions
 from soundstage.scripts import holds
 
 ROUTERS: Final = frozenset({"orchestrator"})
-AGENT_HEADER: Final = "x-soundstage-agent"
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -87,5 +86,5 @@ def _explicit(request: ModelRequest) -> bool:
     sub-agent; a rule knows better.
     """
     if request.format:
-        return bool(request.caller.headers.get(AGENT_HEADER))
+        return bool(request.caller.headers.get(CALLER_HEADERS["agent"]))
     return bool(request.caller.agent)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from soundstage.errors import ConnectionCut, ModelError, ProviderError
+from soundstage.live import AnswerReader
 from soundstage.messages import FinishChunk, ModelChunk, ModelRequest, ModelResponse, respond
-from soundstage.models import AnswerReader
 from soundstage.tapes._exchange import (
     RecordedExchange,
     RecordedFailure,

@@ -21,8 +21,9 @@ from soundstage.errors import EnvironmentProblem, ExpectationError, ScriptError,
 from soundstage.guard import real_environment
 from soundstage.host import Setup
 from soundstage.journal import Redactor
+from soundstage.live import LiveModel
 from soundstage.messages import ModelChunk, ModelRequest
-from soundstage.models import LiveModel, Model, Wrapper
+from soundstage.models import Model, Wrapper
 from soundstage.pytest_plugin import name_of_test
 from soundstage.scripts import shown
 from soundstage.tapes._accounts import Account, accounts_of

@@ -17,18 +17,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from soundstage.messages import MAIN, Caller, ModelRequest
+from soundstage.messages import CALLER_HEADERS, MAIN, Caller, ModelRequest
 
-AGENT_HEADER: Final = "x-soundstage-agent"
-CONVERSATION_HEADER: Final = "x-soundstage-conversation"
-WITHIN_HEADER: Final = "x-soundstage-within"
-PHASE_HEADER: Final = "x-soundstage-phase"
 PURPOSE_HEADER: Final = "x-soundstage-purpose"
 
 _CLAUDE_CODE: Final = "x-claude-code-session-id"
 _GEMINI_CLI: Final = ("user-agent", "GeminiCLI")
 _CONVERSATION_HEADERS: Final = (
-    CONVERSATION_HEADER,
+    CALLER_HEADERS["conversation"],
     _CLAUDE_CODE,
     "session-id",
     "session_id",
@@ -126,11 +122,11 @@ def with_caller(request: ModelRequest, headers: dict[str, str]) -> ModelRequest:
     """
     subagent = headers.get(_SUBAGENT)
     caller = Caller(
-        agent=headers.get(AGENT_HEADER) or (_numbered(subagent) if subagent else ""),
+        agent=headers.get(CALLER_HEADERS["agent"]) or (_numbered(subagent) if subagent else ""),
         conversation=_conversation(headers),
-        within=headers.get(WITHIN_HEADER, ""),
+        within=headers.get(CALLER_HEADERS["within"], ""),
         parent=_parent(headers.get(_PARENT)) if subagent else "",
-        phase=headers.get(PHASE_HEADER, ""),
+        phase=headers.get(CALLER_HEADERS["phase"], ""),
         headers=headers,
     )
     purpose = headers.get(PURPOSE_HEADER) or _purpose(request, headers)

@@ -9,8 +9,9 @@ import pytest
 from soundstage.agents.runtime import AgentDefinition, AgentLoop, AgentRegistry, AgentTask, workspace_tools
 from soundstage.clock import SystemClock
 from soundstage.journal import Journal, ModelRequested, ToolReturned
+from soundstage.live import LiveModel
 from soundstage.messages import call
-from soundstage.models import ErrorSpec, LiveModel, Script
+from soundstage.models import ErrorSpec, Script
 from support.wires import run, serving
 
 KINDS = ["openai", "openai-responses", "anthropic", "gemini"]

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from soundstage.live._answer_format import EMPTY, AnswerDecoder, merged, provider_error
 from soundstage.messages import (
     FinishChunk,
     FinishReason,
@@ -22,7 +23,6 @@ from soundstage.messages import (
     Usage,
     decode_arguments,
 )
-from soundstage.models._answer_format import EMPTY, AnswerDecoder, merged, provider_error
 
 FINISH: Final[dict[str, FinishReason]] = {
     "end_turn": "stop",

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from soundstage.errors import ConnectionCut, ModelError, ProviderError
+from soundstage.live import AnswerReader
 from soundstage.messages import (
     FinishChunk,
     FinishReason,
@@ -32,7 +33,6 @@ from soundstage.messages import (
     respond,
     user,
 )
-from soundstage.models import AnswerReader
 from soundstage.wire import CODECS, AnswerStamp
 from soundstage.wire._parts import SEAL
 from support.answers import in_pieces, read

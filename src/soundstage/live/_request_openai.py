@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from soundstage.live._request_format import LiveFormat, content
 from soundstage.messages import (
     Message,
     ModelRequest,
@@ -18,7 +19,6 @@ from soundstage.messages import (
     ToolDefinition,
     ToolResult,
 )
-from soundstage.models._live_format import LiveFormat, content
 
 
 def encode(request: ModelRequest, model: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from soundstage.live._answer_format import EMPTY, AnswerDecoder, merged, provider_error
 from soundstage.messages import (
     FinishChunk,
     FinishReason,
@@ -20,7 +21,6 @@ from soundstage.messages import (
     ToolCallChunk,
     Usage,
 )
-from soundstage.models._answer_format import EMPTY, AnswerDecoder, merged, provider_error
 
 FINISH: Final[dict[str, FinishReason]] = {
     "stop": "stop",

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from soundstage.errors import ConnectionCut, ProviderError
+from soundstage.live import AnswerReader
 from soundstage.messages import (
     FinishChunk,
     Opaque,
@@ -20,7 +21,6 @@ from soundstage.messages import (
     Usage,
     respond,
 )
-from soundstage.models import AnswerReader
 from support.answers import read, sse
 
 REASONING = {

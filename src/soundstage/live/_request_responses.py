@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
 
+from soundstage.live._request_format import LiveFormat
 from soundstage.messages import (
     Message,
     ModelRequest,
@@ -23,7 +24,6 @@ from soundstage.messages import (
     ToolDefinition,
     ToolResult,
 )
-from soundstage.models._live_format import LiveFormat
 from soundstage.models.response_calls import (
     CallForm,
     built_in_item,

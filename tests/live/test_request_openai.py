@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from soundstage.live._request_openai import encode
 from soundstage.messages import (
     Message,
     ModelRequest,
@@ -19,7 +20,6 @@ from soundstage.messages import (
     tool,
     user,
 )
-from soundstage.models._live_openai import encode
 
 
 def test_a_conversation_with_tools_is_written_as_the_reference_has_it():

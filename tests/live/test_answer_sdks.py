@@ -14,12 +14,12 @@ from google.genai import types as gemini_types
 from pydantic import BaseModel
 
 from soundstage.errors import ProviderError
+from soundstage.live import AnswerReader
+from soundstage.live import _answer_anthropic as messages
+from soundstage.live import _answer_chat as chat
+from soundstage.live import _answer_gemini as gemini
+from soundstage.live import _answer_responses as responses
 from soundstage.messages import OpaqueChunk, respond
-from soundstage.models import AnswerReader
-from soundstage.models import _answer_anthropic as messages
-from soundstage.models import _answer_chat as chat
-from soundstage.models import _answer_gemini as gemini
-from soundstage.models import _answer_responses as responses
 from soundstage.models.response_calls import is_call
 from support.answers import read, sse
 

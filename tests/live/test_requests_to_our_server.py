@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from soundstage.live._model import FORMATS
 from soundstage.messages import (
     Message,
     ModelRequest,
@@ -24,7 +25,6 @@ from soundstage.messages import (
     system,
     user,
 )
-from soundstage.models._live import FORMATS
 from soundstage.wire import CODECS
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8).map(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soundstage.models._answer_sse import SseEvent, SseReader
+from soundstage.live._answer_sse import SseEvent, SseReader
 
 
 def events_of(*pieces):

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from soundstage.live._answer_format import AnswerDecoder, provider_error
 from soundstage.messages import (
     FinishChunk,
     FinishReason,
@@ -25,7 +26,6 @@ from soundstage.messages import (
     ToolCallChunk,
     Usage,
 )
-from soundstage.models._answer_format import AnswerDecoder, provider_error
 
 FINISH: Final[dict[str, FinishReason]] = {
     "STOP": "stop",

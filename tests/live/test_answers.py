@@ -7,8 +7,8 @@ import json
 import pytest
 
 from soundstage.errors import ConnectionCut, ProviderError, ScriptError
+from soundstage.live import AnswerReader
 from soundstage.messages import FinishChunk, StartChunk, TextChunk
-from soundstage.models import AnswerReader
 from support.answers import read, sse
 
 WHOLE = {"model": "m", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soundstage.errors import ConnectionCut, ProviderError
+from soundstage.live import AnswerReader
 from soundstage.messages import (
     FinishChunk,
     OpaqueChunk,
@@ -13,7 +14,6 @@ from soundstage.messages import (
     ToolCallChunk,
     Usage,
 )
-from soundstage.models import AnswerReader
 from support.answers import sse
 
 

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
 from soundstage.errors import ConnectionCut, ModelError, ScriptError, did_you_mean
+from soundstage.live._answer_anthropic import MessageDecoder
+from soundstage.live._answer_array import ArrayReader
+from soundstage.live._answer_chat import ChatDecoder
+from soundstage.live._answer_format import AnswerDecoder, error_in, garbled, read_object
+from soundstage.live._answer_gemini import ContentDecoder
+from soundstage.live._answer_responses import ResponseDecoder
+from soundstage.live._answer_sse import SseReader
 from soundstage.messages import ModelChunk, StartChunk
-from soundstage.models._answer_anthropic import MessageDecoder
-from soundstage.models._answer_array import ArrayReader
-from soundstage.models._answer_chat import ChatDecoder
-from soundstage.models._answer_format import AnswerDecoder, error_in, garbled, read_object
-from soundstage.models._answer_gemini import ContentDecoder
-from soundstage.models._answer_responses import ResponseDecoder
-from soundstage.models._answer_sse import SseReader
 
 DECODERS: Final[dict[str, Callable[[], AnswerDecoder]]] = {
     "openai-chat": ChatDecoder,

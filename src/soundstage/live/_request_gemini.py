@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final
 
+from soundstage.live._answer_gemini import SIGNATURE
+from soundstage.live._request_format import LiveFormat
 from soundstage.messages import (
     Message,
     ModelRequest,
@@ -23,8 +25,6 @@ from soundstage.messages import (
     ToolDefinition,
     ToolResult,
 )
-from soundstage.models._answer_gemini import SIGNATURE
-from soundstage.models._live_format import LiveFormat
 
 GENERATION: Final = {  # in process, and here
     "max_tokens": "maxOutputTokens",

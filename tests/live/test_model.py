@@ -18,9 +18,10 @@ from soundstage.errors import (
     ScriptError,
     SoundstageError,
 )
+from soundstage.live import LiveModel
+from soundstage.live._model import translate
 from soundstage.messages import FinishChunk, StartChunk, TextChunk, Usage
-from soundstage.models import LiveModel, complete, kind_of
-from soundstage.models._live import translate
+from soundstage.models import complete, kind_of
 from soundstage.tapes import RecordingModel, Tape
 
 OPENAI = b"".join(

@@ -34,14 +34,13 @@ from soundstage.errors import (
     SoundstageError,
 )
 from soundstage.guard import permitted, real_proxy, real_variable
-from soundstage.messages import Caller, ModelChunk, ModelRequest, ToolCallChunk
-from soundstage.models._answers import AnswerReader
-from soundstage.models._identify import AGENT_HEADER
-from soundstage.models._live_anthropic import ANTHROPIC
-from soundstage.models._live_format import LiveFormat
-from soundstage.models._live_gemini import GEMINI
-from soundstage.models._live_openai import OPENAI
-from soundstage.models._live_responses import RESPONSES
+from soundstage.live._answers import AnswerReader
+from soundstage.live._request_anthropic import ANTHROPIC
+from soundstage.live._request_format import LiveFormat
+from soundstage.live._request_gemini import GEMINI
+from soundstage.live._request_openai import OPENAI
+from soundstage.live._request_responses import RESPONSES
+from soundstage.messages import CALLER_HEADERS, Caller, ModelChunk, ModelRequest, ToolCallChunk
 
 PERMISSION: Final = "SOUNDSTAGE_ALLOW_LIVE"
 FORMATS: Final[dict[str, LiveFormat]] = {
@@ -53,12 +52,6 @@ FORMATS: Final[dict[str, LiveFormat]] = {
 MODEL: Final = "{model}"  # in the path of a format
 CONNECT_WITHIN: Final = 15.0
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_CALLER: Final = {
-    "agent": AGENT_HEADER,
-    "conversation": "x-soundstage-conversation",
-    "within": "x-soundstage-within",
-    "phase": "x-soundstage-phase",
-}
 
 
 class LiveModel:
@@ -220,7 +213,7 @@ def _numbered(chunk: ModelChunk) -> ModelChunk:
 
 def _caller_headers(caller: Caller) -> dict[str, str]:
     """Headers that name the caller."""
-    said = {name: getattr(caller, field) for field, name in _CALLER.items()}
+    said = {name: getattr(caller, field) for field, name in CALLER_HEADERS.items()}
     return {name: value for name, value in said.items() if value and value.isascii() and value.isprintable()}
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from soundstage.live._answer_format import AnswerDecoder, merged, provider_error
 from soundstage.messages import (
     FinishChunk,
     FinishReason,
@@ -24,7 +25,6 @@ from soundstage.messages import (
     ToolCallChunk,
     Usage,
 )
-from soundstage.models._answer_format import AnswerDecoder, merged, provider_error
 from soundstage.models.response_calls import ITEM_HEAD, beside_call, is_call, joined, read_call
 
 FINISH: Final[dict[str, FinishReason]] = {

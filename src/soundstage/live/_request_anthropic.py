@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, Final
 
+from soundstage.live._request_format import LiveFormat, content
 from soundstage.messages import (
     Message,
     ModelRequest,
@@ -20,7 +21,6 @@ from soundstage.messages import (
     ToolDefinition,
     ToolResult,
 )
-from soundstage.models._live_format import LiveFormat, content
 
 CHANGES: Final = ("tool_addition", "tool_removal")  # the tools of a request are those after all changes
 MAX_TOKENS: Final = 4096  # the format insists on a limit; this one is for requests that name none

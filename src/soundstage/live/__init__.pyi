@@ -1,0 +1,2 @@
+from ._answers import AnswerReader as AnswerReader
+from ._model import LiveModel as LiveModel
