@@ -2,8 +2,8 @@
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a test asks
 for something, so that the plugin costs next to nothing where it is not used; this file, `_hooks`, `_snapshots`,
-`_schedules`, `_asynchronous`, `_budget`, `_source` and the fixtures of wings import pytest alone, and everything else
-is in `_stage`.
+`_schedules`, `_asynchronous`, `_budget`, `_source`, `_validates` and the fixtures of wings import pytest alone, and
+everything else is in `_stage`.
 
 How a test runs. The first fixture makes the `RunSetup` of the test: journal, clock, script, model. Fixtures add
 daemons to it. A synchronous test gets a server in a thread beside it. An asynchronous test is run by this plugin: on
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from soundstage.errors import EnvironmentProblem
-from soundstage.pytest_plugin import _asynchronous, _budget, _pages
+from soundstage.pytest_plugin import _asynchronous, _budget, _pages, _validates
 from soundstage.pytest_plugin._clean import clean_report
 from soundstage.pytest_plugin._hooks import PhaseHooks, RunOfTest, is_watched, tell_phase
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
@@ -98,6 +98,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         help="Start what tests share, such as `docker_environment`, once for all tests, or anew for each.",
     )
     _budget.add_options(group)
+    _validates.add_options(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -106,9 +107,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SNAPSHOTS] = SnapshotBook(config)
     config.pluginmanager.register(config.stash[SNAPSHOTS], "soundstage-snapshots")
     config.pluginmanager.register(_asynchronous, "soundstage-asynchronous")
+    config.pluginmanager.register(_validates, "soundstage-validates")
     _budget.register(config)
     _pages.register(config)
-    for marker in (*MARKERS, MARKER):
+    for marker in (*MARKERS, MARKER, _validates.VALIDATES_MARKER):
         config.addinivalue_line("markers", marker)
 
 
@@ -170,7 +172,7 @@ def pytest_runtest_makereport(
     stage, hosts = item.stash.get(STAGE, None), item.stash.get(RUNS, ())
     watched = is_watched(item)
     if (call.excinfo is None and not watched) or "soundstage.host" not in sys.modules:
-        report = yield
+        report = _validates.say_sentence(item, (yield))
     else:
         from soundstage.pytest_plugin._headline import explain, tidy
         from soundstage.pytest_plugin._runs import runs_of
@@ -180,7 +182,7 @@ def pytest_runtest_makereport(
         full = call.excinfo is None or item.config.getoption("fulltrace")
         if not full:
             explain(call, item, runs)
-        report = yield
+        report = _validates.say_sentence(item, (yield))
         if not full and report.failed:
             tidy(report.longrepr)
         _clean(report, stage, hosts)
