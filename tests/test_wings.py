@@ -85,6 +85,7 @@ def test_a_package_whose_record_cannot_be_had_is_named_with_what_to_do(installed
         (Wing(name="nostr"), "the name 'nostr'"),
         (Wing(name="tea", commands={"brew": "a:b", "pour": "a:c"}), "the command 'brew'"),
         (Wing(name="tea", readers={"line": "a:b"}), "the files of runs with 'line'"),
+        (Wing(name="tea", console="a:b"), "the console of programs"),
     ],
 )
 def test_two_wings_with_one_name_or_command_are_refused(record, twice):

@@ -55,6 +55,8 @@ class Wing:
             arguments, or, for a name such as `service:SOCKET`, of the text behind the colon.
         sources: names of pytest marks with which another model than the script answers a test, each with `module:name`
             of what makes its `pytest_plugin.AnswerSource` of a `pytest.Item`.
+        console: `module:name` of the class with which `HostBuilder.with_program` runs the app under test: a
+            `worlds.Console` whose app is a program; it takes what `terminal.TerminalConsole` does.
         tools: `module:name` of the `mcp.server.Toolset` that `soundstage mcp` offers.
         uses: names of the wings whose modules it imports.
 
@@ -73,6 +75,7 @@ class Wing:
     commands: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    console: str = ""
     tools: str = ""
     uses: tuple[str, ...] = ()
 
@@ -89,7 +92,7 @@ _OURS: Final = (
             "project": "soundstage.claude_code._command_line:project",
         },
         tools="soundstage.claude_code.harness._table:TOOLSET",
-        uses=("mcp", "isolation"),
+        uses=("mcp", "isolation", "terminal"),
     ),
     Wing(
         name="containers",
@@ -165,6 +168,12 @@ _OURS: Final = (
         },
         uses=("live", "mcp"),
     ),
+    Wing(
+        name="terminal",
+        fixtures=("soundstage.terminal._fixtures",),
+        real_time=("terminal",),
+        console="soundstage.terminal:TerminalConsole",
+    ),
 )
 
 
@@ -215,7 +224,8 @@ def _checked(records: Iterable[Wing]) -> tuple[Wing, ...]:
         levels = (f"the isolation level {level!r}" for level in wing.levels)
         scripts = (f"the scripts with {key!r}" for key in wing.scripts)
         readers = (f"the files of runs with {field!r}" for field in wing.readers)
-        for name in (f"the name {wing.name!r}", *commands, *scripts, *readers, *levels):
+        console = ("the console of programs",) if wing.console else ()
+        for name in (f"the name {wing.name!r}", *commands, *scripts, *readers, *levels, *console):
             if name in owners:
                 raise EnvironmentProblem(
                     f"two wings have {name}: {owners[name]} and {wing.name}",

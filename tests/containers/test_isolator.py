@@ -16,12 +16,13 @@ import pytest
 
 from soundstage.containers import InContainer
 from soundstage.containers._engine import LABEL, Engine
-from soundstage.drivers import Command, Terminal, isolation_problem
+from soundstage.drivers import Command, isolation_problem
 from soundstage.drivers._isolation import Sandbox
 from soundstage.errors import EnvironmentProblem, WaitTimeout
 from soundstage.journal import EgressTried, Journal, ProcessExited
 from soundstage.lifecycle import Process
 from soundstage.net import Exchange, HttpRequest, HttpServer
+from soundstage.terminal import Terminal
 
 
 async def hello(request: HttpRequest, exchange: Exchange) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from soundstage.drivers import Command, Terminal
+from soundstage.drivers import Command
 from soundstage.errors import ScriptError
 from soundstage.host import HostBuilder
 from soundstage.journal import Journal
+from soundstage.terminal import Terminal
 
 
 @pytest.fixture(autouse=True)

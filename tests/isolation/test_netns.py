@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from soundstage.drivers import Command, Terminal
+from soundstage.drivers import Command
 from soundstage.drivers._isolation import Sandbox
 from soundstage.errors import EnvironmentProblem
 from soundstage.isolation import _netns
@@ -24,6 +24,7 @@ from soundstage.isolation._netns_setup import KINDS
 from soundstage.journal import EgressTried, Journal, ProcessExited
 from soundstage.lifecycle import LoopThread, Process
 from soundstage.net import LOOPBACK, EgressProxy, Exchange, HttpRequest, HttpServer, listeners_of
+from soundstage.terminal import Terminal
 from support.footprint import open_files
 
 FETCH = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())"

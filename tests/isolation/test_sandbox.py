@@ -19,13 +19,14 @@ from typing import Any
 
 import pytest
 
-from soundstage.drivers import Command, Terminal, isolation_problem
+from soundstage.drivers import Command, isolation_problem
 from soundstage.drivers._isolation import Sandbox
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.isolation import InSandbox
 from soundstage.isolation._sandbox_view import View, hidden_folders, view_of
 from soundstage.journal import EgressTried, Journal
 from soundstage.lifecycle import Launch
+from soundstage.terminal import Terminal
 from support.footprint import open_files
 
 ATTEMPTS = """

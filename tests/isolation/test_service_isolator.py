@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from soundstage.drivers import Command, Terminal, as_isolation, isolation_problem
+from soundstage.drivers import Command, as_isolation, isolation_problem
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.isolation import InService
 from soundstage.isolation._service_isolator import SERVICE, _ask
 from soundstage.journal import Journal
 from soundstage.net import Exchange, HttpRequest, HttpServer
+from soundstage.terminal import Terminal
 
 FETCH = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())"
 

@@ -10,12 +10,11 @@ import sys
 from typing import Final
 
 from soundstage.demo._scenario import DemoScenario
-from soundstage.drivers import Terminal
 from soundstage.errors import ExpectationError
 from soundstage.host import Host, HostBuilder
 from soundstage.models import Script
+from soundstage.terminal import Terminal, styled
 from soundstage.trace import assert_model_requests, assert_no_egress
-from soundstage.worlds import styled
 
 PROGRAM: Final = "soundstage.demo.terminal_app"
 NOTES: Final = "This release brings a dark theme, and no file loses its last line anymore."

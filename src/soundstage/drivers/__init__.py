@@ -1,5 +1,6 @@
 """Drivers: real programs and agents, started for one run and gone after it."""
 
+from soundstage.drivers._argv import checked_argv
 from soundstage.drivers._command import Command
 from soundstage.drivers._isolation import (
     PROCESS,
@@ -14,8 +15,6 @@ from soundstage.drivers._isolation import (
 )
 from soundstage.drivers._program import Program, ProgramOptions
 from soundstage.drivers._protocol import Driver, DriverSession, DriverTurn
-from soundstage.drivers._terminal import Terminal
-from soundstage.drivers._terminal_console import TerminalConsole
 
 __all__ = [
     "PROCESS",
@@ -29,9 +28,8 @@ __all__ = [
     "Program",
     "ProgramOptions",
     "Sandbox",
-    "Terminal",
-    "TerminalConsole",
     "as_isolation",
+    "checked_argv",
     "isolation_problem",
     "level_names",
     "own_folders",

@@ -126,7 +126,7 @@ class HostBuilder:
         Args:
             argv: the program and its arguments: `[sys.executable, "-m", "my_app"]`.
             environment: more variables, or a function of the host that gives them once its worlds have started.
-            **options: what `drivers.TerminalConsole` takes besides: `cwd`, `columns`, `rows`, `allow`,
+            **options: what `terminal.TerminalConsole` takes besides: `cwd`, `columns`, `rows`, `allow`,
                 `isolation`, and `code`, the exit code that it is to have: 0, unless given, and any, if `None`.
         """
         self._real = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 
@@ -86,6 +86,9 @@ class Setup(Protocol):
 
     def add_server(self, world: WorldMaker[P, D], *args: P.args, **options: P.kwargs) -> D:
         """Like `add`, for what synchronous tests use too: it is started at once, in a thread of its own."""
+
+    async def start_program(self, program: Callable[..., D], argv: Sequence[str], **options: Any) -> D:
+        """Start a program, pointed at the scripted model and at nothing else; it ends when the body does."""
 
 
 class Composition:

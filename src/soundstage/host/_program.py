@@ -5,28 +5,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from soundstage.host._host import Host
 from soundstage.lifecycle import Daemon
-from soundstage.worlds import Workspace, World
-
-if TYPE_CHECKING:
-    from soundstage.drivers import TerminalConsole
+from soundstage.wings import load_target, wings
+from soundstage.worlds import Console, Workspace, World
 
 Environment = Mapping[str, str] | Callable[[Host], Mapping[str, str]] | None
 
 
-def make_program(
-    host: Host, argv: Sequence[str | Path], environment: Environment, **options: Any
-) -> TerminalConsole:
+def make_program(host: Host, argv: Sequence[str | Path], environment: Environment, **options: Any) -> Console:
     """The program's console; it starts after everything that is in the run so far."""
-    from soundstage.drivers import TerminalConsole
-
     daemons = tuple(host.daemons)
     worlds = [daemon for daemon in daemons if isinstance(daemon, World)]
     ready = _readiness(worlds, host.settings.start_within)
-    console = TerminalConsole(
+    console: Console = _console_class()(
         argv,
         host.journal,
         environment=lambda: _surroundings(host, daemons, environment),
@@ -36,6 +30,12 @@ def make_program(
     for world in worlds:
         world.app_name = console.app_name  # nobody waits for what it says after its exit
     return console
+
+
+def _console_class() -> Callable[..., Console]:
+    """The class of consoles whose app is a program: the one that a wing brings."""
+    found: Callable[..., Console] = load_target(next(wing.console for wing in wings() if wing.console))
+    return found
 
 
 def _surroundings(host: Host, daemons: Sequence[Daemon], own: Environment) -> dict[str, str]:

@@ -14,6 +14,7 @@ leave. When anything failed, the report gets the trace and the unused rules.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Literal
@@ -32,7 +33,7 @@ from soundstage.wings import wings
 if TYPE_CHECKING:
     from collections import deque
 
-    from soundstage.drivers import Command, Terminal
+    from soundstage.drivers import Command
     from soundstage.host import App, Host, HostBuilder
     from soundstage.journal import Journal
     from soundstage.lifecycle import TaskDaemon
@@ -287,13 +288,9 @@ def workspace(stage: RunSetup) -> Workspace:
 @pytest.fixture
 def command(stage: RunSetup) -> Callable[..., Awaitable[Command]]:
     """Starts any program in a throw-away home, pointed at the scripted model: `await command([...])`."""
-    return stage.command
+    from soundstage.drivers import Command
 
-
-@pytest.fixture
-def terminal(stage: RunSetup) -> Callable[..., Awaitable[Terminal]]:
-    """Starts any program on a terminal of its own: `screen = await terminal([...], columns=80, rows=24)`."""
-    return stage.terminal
+    return functools.partial(stage.start_program, Command)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import inspect
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
+from typing import Any, Final, ParamSpec, Self, TypeVar
 
 import pytest
 
@@ -50,12 +50,7 @@ from soundstage.wings import wings
 from soundstage.wire import ModelEndpoint, ModelServer
 from soundstage.worlds import Console, Workspace
 
-if TYPE_CHECKING:
-    from soundstage.drivers import Command, Terminal
-
-REAL: Final = frozenset(  # fixtures of the core that need the machine's time
-    {"model_server", "command", "terminal"}
-)
+REAL: Final = frozenset({"model_server", "command"})  # fixtures of the core that need the machine's time
 D = TypeVar("D", bound=Daemon)
 P = ParamSpec("P")
 GRACE: Final = 1.0  # seconds that an app gets to end by itself on the machine's time
@@ -260,17 +255,9 @@ class RunSetup:
         """The sources in the journal that tell of runs of builders; each run has a journal of its own."""
         return frozenset(self._runs)
 
-    async def command(self, argv: Sequence[str], **options: Any) -> Command:
-        """Start a program, pointed at the scripted model and at nothing else."""
-        from soundstage.drivers import Command
-
-        return await self._start_late(Command(argv, self.journal, **self._pointed(options)))
-
-    async def terminal(self, argv: Sequence[str], **options: Any) -> Terminal:
-        """Start a program on a terminal of its own, pointed at the scripted model and at nothing else."""
-        from soundstage.drivers import Terminal
-
-        return await self._start_late(Terminal(argv, self.journal, **self._pointed(options)))
+    async def start_program(self, program: Callable[..., D], argv: Sequence[str], **options: Any) -> D:
+        """Start a program, pointed at the scripted model and at nothing else; it ends when the body does."""
+        return await self._start_late(program(argv, self.journal, **self._pointed(options)))
 
     def _pointed(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options of a program, with the model's address and the proxy in its environment."""

@@ -33,7 +33,7 @@ from soundstage.journal import (
 )
 from soundstage.messages import Message, ModelRequest, Text, ToolResult
 from soundstage.models import JournaledModel, Script, ScriptedModel, complete
-from soundstage.worlds import Emulator, screen_event
+from soundstage.terminal import Emulator, screen_event
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 SECRET = "hunter2-hunter2"

@@ -9,7 +9,7 @@ import pytest
 
 from soundstage.journal import Journal, Record, ScreenChanged
 from soundstage.report import Section, write_page
-from soundstage.worlds import Emulator, screen_event
+from soundstage.terminal import Emulator, screen_event
 
 DATA = "世 \x1b[1;31mred\x1b[m <b>\r\n\x1b[7m status \x1b[m\r\n\x1b[38;2;1;2;3;4mx\x1b[m"
 

@@ -25,7 +25,7 @@ from soundstage.claude_code.projects._collect import (
 )
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal
-from soundstage.worlds import Screen
+from soundstage.terminal import Screen
 
 DEFAULT_TYPES: Final = ("logs", "screenshots")
 LONGEST: Final = 80  # characters of a test's name that a folder takes

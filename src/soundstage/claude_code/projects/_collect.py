@@ -24,7 +24,7 @@ from soundstage.journal import (
     ScreenChanged,
     encode_records,
 )
-from soundstage.worlds import Screen
+from soundstage.terminal import Screen
 
 NO_PICTURE: Final = (
     "no terminal has shown anything, and no tool has returned a picture: Claude Code runs without a screen"

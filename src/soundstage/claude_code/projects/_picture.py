@@ -12,7 +12,7 @@ from wcwidth import wcwidth
 
 from soundstage.journal import ModelRequested, Record, ScreenChanged
 from soundstage.messages import Opaque, ToolResult
-from soundstage.worlds import BLANK, PLAIN, Cell, Cursor, Row, Screen, Style
+from soundstage.terminal import BLANK, PLAIN, Cell, Cursor, Row, Screen, Style
 
 _ENDINGS: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 _DATA: Final = re.compile(r"data:(image/\w+);base64,(.*)", re.DOTALL)

@@ -23,11 +23,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from soundstage.drivers._terminal import Terminal
 from soundstage.errors import AppError, InvalidStateError
 from soundstage.journal import Journal, MessageSent, Noted, Record
 from soundstage.lifecycle import LineSplitter
-from soundstage.worlds import Console, ConsoleLines, Screen
+from soundstage.terminal._screen import Screen
+from soundstage.terminal._terminal import Terminal
+from soundstage.worlds import Console, ConsoleLines
 
 WITHIN: Final = 30.0
 GRACE: Final = 5.0

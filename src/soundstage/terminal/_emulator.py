@@ -18,9 +18,9 @@ import codecs
 import re
 from typing import Final
 
-from soundstage.worlds._screen import Screen
-from soundstage.worlds._screen_codes import BRACKETED, CURSOR_KEYS, SYNCHRONIZED
-from soundstage.worlds._screen_parser import Parser
+from soundstage.terminal._codes import BRACKETED, CURSOR_KEYS, SYNCHRONIZED
+from soundstage.terminal._parser import Parser
+from soundstage.terminal._screen import Screen
 
 SLICE: Final = 4096  # characters; some milliseconds, whatever they are
 HISTORY: Final = 1000
@@ -46,7 +46,7 @@ class Emulator:
     """
 
     def __init__(self, *, columns: int = 80, rows: int = 24, history: int = HISTORY) -> None:
-        from soundstage.worlds._screen_xterm import Xterm  # pyte takes time to load
+        from soundstage.terminal._xterm import Xterm  # pyte takes time to load
 
         self._answers: list[str] = []
         self._history = history

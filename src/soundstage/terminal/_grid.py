@@ -21,8 +21,8 @@ from pyte import modes
 from pyte.screens import Margins, StaticDefaultDict
 from wcwidth import wcwidth
 
-from soundstage.worlds._screen_cells import BLANK, Cell, Row, row_text
-from soundstage.worlds._screen_style import PLAIN, Style
+from soundstage.terminal._cells import BLANK, Cell, Row, row_text
+from soundstage.terminal._style import PLAIN, Style
 
 Line = dict[int, Cell]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from soundstage.worlds._screen_style import PLAIN, Style
+from soundstage.terminal._style import PLAIN, Style
 
 
 class Cell(NamedTuple):

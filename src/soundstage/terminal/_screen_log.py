@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from soundstage.journal import Journal
-from soundstage.worlds import Screen, screen_event
+from soundstage.terminal._screen import Screen, screen_event
 
 BETWEEN: Final = 20
 

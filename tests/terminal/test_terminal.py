@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from soundstage.clock import run
-from soundstage.drivers import Terminal, TerminalConsole
 from soundstage.errors import (
     AppError,
     EnvironmentProblem,
@@ -32,8 +31,8 @@ from soundstage.journal import (
     ScreenChanged,
     event,
 )
+from soundstage.terminal import Screen, Style, Terminal, TerminalConsole, styled
 from soundstage.testing import InboxProbe, verify_inbox, verify_world
-from soundstage.worlds import Screen, Style, styled
 
 WITHIN = 20  # what a busy machine may need
 

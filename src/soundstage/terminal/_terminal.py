@@ -19,16 +19,18 @@ from pathlib import Path
 from typing import Any, Final, Unpack
 
 from soundstage.clock import time_limit
-from soundstage.drivers._argv import checked_argv
-from soundstage.drivers._program import Program, ProgramOptions
-from soundstage.drivers._pty import Pty, PtyProcess
-from soundstage.drivers._screen_log import ScreenLog
+from soundstage.drivers import Program, ProgramOptions, checked_argv
 from soundstage.errors import AppError, ExpectationError, ScriptError, WaitTimeout
 from soundstage.journal import Journal, MessageReceived, Noted
 from soundstage.lifecycle import Process
 from soundstage.match import Matcher, matcher
+from soundstage.terminal._emulator import Emulator
+from soundstage.terminal._keys import key_bytes, paste_bytes
+from soundstage.terminal._match import ScreenText, nearest
+from soundstage.terminal._pty import Pty, PtyProcess
+from soundstage.terminal._screen import Screen
+from soundstage.terminal._screen_log import ScreenLog
 from soundstage.trace import checking
-from soundstage.worlds import Emulator, Screen, ScreenText, key_bytes, nearest, paste_bytes
 
 WITHIN: Final = 5.0
 ENVIRONMENT: Final = {"TERM": "xterm-256color"}

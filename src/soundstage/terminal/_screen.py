@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from soundstage.errors import MatchError
 from soundstage.journal import ScreenChanged
 from soundstage.match import Contains, Regex, matcher
-from soundstage.worlds._screen_cells import Cell, Cursor, Position, Row, row_text
-from soundstage.worlds._screen_paint import html, svg
-from soundstage.worlds._screen_style import PLAIN
+from soundstage.terminal._cells import Cell, Cursor, Position, Row, row_text
+from soundstage.terminal._paint import html, svg
+from soundstage.terminal._style import PLAIN
 
 
 class Screen(NamedTuple):
@@ -27,7 +27,7 @@ class Screen(NamedTuple):
         title: the title that the program has given to its window.
 
     Example:
-        >>> from soundstage.worlds import Emulator
+        >>> from soundstage.terminal import Emulator
         >>> emulator = Emulator(columns=20, rows=3)
         >>> emulator.feed(b"name: \\x1b[1mAda\\x1b[0m")
         >>> screen = emulator.screen()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import soundstage.report
 from soundstage.journal import Journal, ScreenChanged, decode_record, encode_record
-from soundstage.worlds import Emulator, Screen, screen_event
-from soundstage.worlds._screen_paint import BACKGROUND, FOREGROUND, PALETTE
+from soundstage.terminal import Emulator, Screen, screen_event
+from soundstage.terminal._paint import BACKGROUND, FOREGROUND, PALETTE
 
 SVG = "{http://www.w3.org/2000/svg}"
 LOOKS = (

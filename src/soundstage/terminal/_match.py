@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from soundstage.errors import MatchError
 from soundstage.match import FLAGS, AllOf, AnyOf, Contains, Matcher, Regex, matcher, preview
-from soundstage.worlds._screen import Screen, columns_of
-from soundstage.worlds._screen_cells import Position, row_text
-from soundstage.worlds._screen_style import ATTRIBUTES, COLOURS, Style
+from soundstage.terminal._cells import Position, row_text
+from soundstage.terminal._screen import Screen, columns_of
+from soundstage.terminal._style import ATTRIBUTES, COLOURS, Style
 
 _MIXED: Final = re.compile("#[0-9a-f]{6}")
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.errors import MatchError
-from soundstage.worlds import Cell, Emulator, Position, Screen, Style
+from soundstage.terminal import Cell, Emulator, Position, Screen, Style
 
 SEQUENCES = (
     *(

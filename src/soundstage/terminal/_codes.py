@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from soundstage.worlds._screen_paint import BACKGROUND, FOREGROUND
+from soundstage.terminal._paint import BACKGROUND, FOREGROUND
 
 # sequence -> method of the grid, and how many numbers it takes
 MOVES: Final = {

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from soundstage.worlds._screen_cells import Cell, CellRun, Cursor, Row, runs
-from soundstage.worlds._screen_style import PLAIN, Style
+from soundstage.terminal._cells import Cell, CellRun, Cursor, Row, runs
+from soundstage.terminal._style import PLAIN, Style
 
 FOREGROUND: Final = "#e4e5e7"
 BACKGROUND: Final = "#14161a"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.errors import ScriptError
-from soundstage.worlds import key_bytes, paste_bytes
+from soundstage.terminal import key_bytes, paste_bytes
 
 TERMINFO = (
     *(

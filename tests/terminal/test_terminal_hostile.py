@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from soundstage.drivers import Terminal
 from soundstage.errors import ExpectationError, HarnessError, WaitTimeout
 from soundstage.journal import Journal, Noted, ProcessExited, ProcessStarted, ScreenChanged
+from soundstage.terminal import Terminal
 from support.footprint import open_files
 
 Exists = Callable[[int], bool]

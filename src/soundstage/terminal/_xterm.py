@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from soundstage.worlds._screen import Screen
-from soundstage.worlds._screen_cells import Cursor
-from soundstage.worlds._screen_codes import (
+from soundstage.terminal._cells import Cursor
+from soundstage.terminal._codes import (
     ALTERNATE,
     ANSWERS,
     COLOUR_QUESTIONS,
@@ -31,8 +30,9 @@ from soundstage.worlds._screen_codes import (
     SYNCHRONIZED,
     VISIBLE,
 )
-from soundstage.worlds._screen_grid import MODES, Grid
-from soundstage.worlds._screen_style import PLAIN, Style, restyled
+from soundstage.terminal._grid import MODES, Grid
+from soundstage.terminal._screen import Screen
+from soundstage.terminal._style import PLAIN, Style, restyled
 
 
 class Saved(NamedTuple):

@@ -6,7 +6,7 @@ import pytest
 
 from soundstage.errors import MatchError
 from soundstage.match import matcher
-from soundstage.worlds import Emulator, Screen, ScreenText, nearest, styled
+from soundstage.terminal import Emulator, Screen, ScreenText, nearest, styled
 
 DATA = "plain \x1b[1;31mError: 2\x1b[m\r\n\x1b[7m status \x1b[m\r\nlogin:\r\n\r\n\x1b[32mok\x1b[m ok"
 

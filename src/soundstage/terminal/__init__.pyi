@@ -1,0 +1,17 @@
+from ._cells import BLANK as BLANK
+from ._cells import Cell as Cell
+from ._cells import Cursor as Cursor
+from ._cells import Position as Position
+from ._cells import Row as Row
+from ._console import TerminalConsole as TerminalConsole
+from ._emulator import Emulator as Emulator
+from ._keys import key_bytes as key_bytes
+from ._keys import paste_bytes as paste_bytes
+from ._match import ScreenText as ScreenText
+from ._match import nearest as nearest
+from ._match import styled as styled
+from ._screen import Screen as Screen
+from ._screen import screen_event as screen_event
+from ._style import PLAIN as PLAIN
+from ._style import Style as Style
+from ._terminal import Terminal as Terminal
