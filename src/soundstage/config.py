@@ -44,7 +44,7 @@ _OTHER_VARIABLES: Final = frozenset(
 )
 _PATHS: Final = ("journal", "runs")  # settings that are relative to the file that has them
 _MCP: Final = "SOUNDSTAGE_MCP"  # by which a program that is recorded or replayed finds its MCP servers
-_WORDS: Final = {bool: "true or false", int: "a whole number", str: "text"}
+_WORDS: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +62,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         runs_index: URL of a database for their index; a file in that folder if empty.
         runs_max_age_days: the age at which a cleanup removes a run.
         runs_min_free_mb: megabytes of the disk that shall be free: with less, keeping a run removes old ones; 0 never.
+        run_model: the model that an `AgentRunner` starts its target with; the target's own choice if empty.
+        run_timeout: seconds that a run of an `AgentRunner` may take.
         sources: where each value that is not a default comes from; see `source`.
     """
 
@@ -75,6 +77,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     runs_index: str = ""
     runs_max_age_days: Annotated[int, msgspec.Meta(ge=0)] = 30
     runs_min_free_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    run_model: str = ""
+    run_timeout: Annotated[float, msgspec.Meta(gt=0)] = 600.0
     sources: dict[str, str] = {}
 
     def source(self, name: str) -> str:
@@ -198,9 +202,10 @@ def _expected(name: str) -> str:
     if get_origin(_TYPES[name]) is Literal:
         return " or ".join((base, *limits))
     return _WORDS[base] + "".join(
-        f" from {limit.ge}" + ("" if limit.le is None else f" to {limit.le}")
+        f" {word} {bound}"
         for limit in limits
-        if limit.ge is not None
+        for word, bound in (("from", limit.ge), ("above", limit.gt), ("to", limit.le))
+        if bound is not None
     )
 
 

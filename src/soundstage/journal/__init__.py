@@ -45,6 +45,7 @@ from soundstage.journal._stream_redactor import clean_records
 from soundstage.journal._wanted import EventText, Wanted, event, event_matcher
 from soundstage.journal._words import call_text, joined_facts, one_line, readable
 from soundstage.journal._work import (
+    AbortReason,
     Blob,
     Committed,
     Notified,
@@ -57,6 +58,7 @@ from soundstage.journal._work import (
 __all__ = [
     "REDACTED",
     "SCHEMA_VERSION",
+    "AbortReason",
     "AgentFinished",
     "AgentStarted",
     "Blob",

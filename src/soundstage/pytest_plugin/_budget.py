@@ -39,10 +39,10 @@ def add_options(group: pytest.OptionGroup) -> None:
 def register(config: pytest.Config) -> None:
     """Measure, if a limit is given."""
     if config.getoption(TEST) is not None or config.getoption(RUN) is not None:
-        config.pluginmanager.register(Budget(config), "soundstage-budget")
+        config.pluginmanager.register(ProcessorBudget(config), "soundstage-budget")
 
 
-class Budget:
+class ProcessorBudget:
     """Measures each test, fails one that is over its limit, and the run that is over its own."""
 
     def __init__(self, config: pytest.Config) -> None:

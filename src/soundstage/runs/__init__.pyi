@@ -26,12 +26,14 @@ from ._errors import (
 from ._errors import (
     StreamConsumedError as StreamConsumedError,
 )
+from ._events import AttemptFailed as AttemptFailed
 from ._events import (
     ContentRemoved as ContentRemoved,
 )
 from ._events import (
     IndexRebuilt as IndexRebuilt,
 )
+from ._events import RunOpened as RunOpened
 from ._events import (
     RunRemoved as RunRemoved,
 )
@@ -57,3 +59,16 @@ from .result import (
 from .result import (
     build_result as build_result,
 )
+from .runner._budget import Budget as Budget
+from .runner._budget import projected_cost as projected_cost
+from .runner._config import RunConfig as RunConfig
+from .runner._errors import BudgetExceededError as BudgetExceededError
+from .runner._errors import CostBudgetExceededError as CostBudgetExceededError
+from .runner._errors import RunAbortedError as RunAbortedError
+from .runner._errors import RunError as RunError
+from .runner._errors import StorageError as StorageError
+from .runner._retry import Retry as Retry
+from .runner._runner import AgentRunner as AgentRunner
+from .runner._runner import Runs as Runs
+from .runner._targets import RunContext as RunContext
+from .runner._watching import WatchedEvent as WatchedEvent

@@ -1,6 +1,6 @@
 """The definition of an agent, the task that it gets, and the outcome.
 
-Whoever decides who goes next (`TurnRouter`, `PlanOrchestrator`) sees only `AgentRunner`: a task in, an outcome out.
+Whoever decides who goes next (`TurnRouter`, `PlanOrchestrator`) sees only `TaskRunner`: a task in, an outcome out.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
-class AgentRunner(Protocol):
+class TaskRunner(Protocol):
     """Runs one task of one agent: the agent loop, or whatever takes its place."""
 
     async def run(self, task: AgentTask) -> AgentOutcome:

@@ -130,7 +130,7 @@ class AgentLoop:
         self._at_work: list[_Work] = []
 
     async def run(self, task: AgentTask) -> AgentOutcome:
-        """Do the task; see `AgentRunner`.
+        """Do the task; see `TaskRunner`.
 
         Raises:
             UnknownAgentError: if there is no such agent.

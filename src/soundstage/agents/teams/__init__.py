@@ -1,7 +1,7 @@
 """Teams: who works next, in which phase, and when it is over.
 
 `TurnRouter` lets an orchestrator decide before every round of work; `PlanOrchestrator` has it plan once. Both run
-any agents that can do a task (`soundstage.agents.runtime.AgentRunner`), so any model can be behind them.
+any agents that can do a task (`soundstage.agents.runtime.TaskRunner`), so any model can be behind them.
 """
 
 from soundstage.agents.teams._conversation import Phases, TeamConversation, TeamTurn

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
-from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentRunner, AgentTask
+from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentTask, TaskRunner
 from soundstage.agents.teams._bind import bind_script
 from soundstage.agents.teams._errors import EmptyMessageError, PlanError, PlanProblem, RoutingError
 from soundstage.agents.teams._events import GateJudged, PlanDecided, PlanMade, TaskSkipped
@@ -95,7 +95,7 @@ class PlanOrchestrator:
 
     def __init__(
         self,
-        runner: AgentRunner,
+        runner: TaskRunner,
         agents: Sequence[AgentDefinition],
         journal: Journal,
         *,

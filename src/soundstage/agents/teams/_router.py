@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentRunner, AgentTask
+from soundstage.agents.runtime import AgentDefinition, AgentOutcome, AgentTask, TaskRunner
 from soundstage.agents.teams._bind import bind_script
 from soundstage.agents.teams._conversation import TeamTurn, history_for, turn_of
 from soundstage.agents.teams._coordinator import SOURCE, ConversationCoordinator
@@ -74,7 +74,7 @@ class TurnRouter:
     def __init__(
         self,
         coordinator: ConversationCoordinator,
-        runner: AgentRunner,
+        runner: TaskRunner,
         agents: Sequence[AgentDefinition],
         *,
         orchestrator: str = ORCHESTRATOR,
