@@ -27,6 +27,7 @@ from soundstage.messages import (
     Text,
     Thinking,
     ToolCall,
+    Usage,
     tool,
     user,
 )
@@ -147,6 +148,30 @@ def test_a_piece_of_a_reply_is_quoted_and_one_without_content_is_named(chunk, wo
             ("guard", "PreToolUse", "blocked", "no rm"),
         ),
         (journal.FileChanged(path="a/b.txt", change="deleted"), ("deleted a/b.txt",)),
+        (
+            journal.FileChanged(path="a", change="modified", patch="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"),
+            ("modified a", "+1 -1"),
+        ),
+        (journal.FactMissed(what="commits", reason="git is away"), ("commits: git is away",)),
+        (journal.Committed(hash="abcdef0123456", subject="fix"), ("abcdef012", "fix")),
+        (
+            journal.Notified(text="may I?", title="Bash", kind="permission_prompt"),
+            ("permission_prompt", "Bash: may I?"),
+        ),
+        (
+            journal.TodosChanged(
+                todos=(
+                    journal.Todo(text="look", status="completed"),
+                    journal.Todo(text="leap", status="in_progress"),
+                )
+            ),
+            ("1 of 2 done", "leap"),
+        ),
+        (
+            journal.UsageReported(usage=Usage(input_tokens=3, output_tokens=2), cost=0.5, model="m"),
+            ("m", "5 tokens", "$0.5000"),
+        ),
+        (journal.RunAborted(reason="timeout", detail="60 s"), ("timeout", "60 s")),
         (
             journal.EgressTried(host="example.org", port=443, method="CONNECT"),
             ("example.org:443", "CONNECT", "refused"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from soundstage.clock import run
 from soundstage.errors import EnvironmentProblem, ExpectationError, InvalidStateError, ScriptError
-from soundstage.journal import FileChanged, Journal
+from soundstage.journal import LARGEST, FileChanged, Journal
 from soundstage.worlds import Workspace
 from support.cases import cases
 
@@ -137,13 +137,59 @@ def test_only_what_others_change_is_recorded_and_only_once() -> None:
         (workspace.root / "mine.txt").write_text("by the agent too")
         assert [change.path for change in workspace.record_changes(cause=7)] == ["mine.txt", "theirs.txt"]
         assert workspace.record_changes() == ()
-        assert workspace.journal.events(FileChanged) == [
-            FileChanged(
-                path="mine.txt", change="modified", before=sha("by the test"), after=sha("by the agent too")
-            ),
-            FileChanged(path="theirs.txt", change="added", after=sha("by the agent")),
+        assert [
+            (event.path, event.change, event.before, event.after)
+            for event in workspace.journal.events(FileChanged)
+        ] == [
+            ("mine.txt", "modified", sha("by the test"), sha("by the agent too")),
+            ("theirs.txt", "added", None, sha("by the agent")),
         ]
         assert [record.cause for record in workspace.journal.read(type=FileChanged)] == [7, 7]
+
+    in_workspace(body)
+
+
+def test_a_recorded_change_has_its_patch_and_the_journal_has_both_contents_whatever_they_are() -> None:
+    def body(workspace: Workspace) -> None:
+        workspace.write("a.txt", "one\ntwo\n")
+        workspace.write("b.bin", b"\xff\x00")
+        workspace.write("gone.txt", "farewell\n")
+        (workspace.root / "a.txt").write_text("one\n2\n")
+        (workspace.root / "b.bin").write_bytes(b"\xfe")
+        (workspace.root / "gone.txt").unlink()
+        workspace.record_changes()
+        text, binary, gone = workspace.journal.events(FileChanged)
+        read = workspace.journal.contents.read
+        assert text.patch == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+        assert (binary.patch, read(binary.before or ""), read(binary.after or "")) == (
+            "",
+            b"\xff\x00",
+            b"\xfe",
+        )
+        assert (gone.change, gone.after, read(gone.before or "")) == ("deleted", None, b"farewell\n")
+        assert gone.patch == "--- a/gone.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-farewell\n"
+
+    in_workspace(body)
+
+
+def test_of_a_file_over_1_mib_the_hash_is_recorded_and_no_content() -> None:
+    def body(workspace: Workspace) -> None:
+        large = b"x" * (LARGEST + 1)
+        (workspace.root / "large").write_bytes(large)
+        workspace.record_changes()
+        [event] = workspace.journal.events(FileChanged)
+        assert event.after == hashlib.sha256(large).hexdigest()
+        assert (event.patch, workspace.journal.contents.find(event.after)) == ("", None)
+
+    in_workspace(body)
+
+
+def test_files_of_a_submodule_are_files_like_others_and_its_git_folder_is_none() -> None:
+    def body(workspace: Workspace) -> None:
+        (workspace.root / "lib").mkdir()
+        (workspace.root / "lib/.git").write_text("gitdir: ../.git/modules/lib\n")
+        (workspace.root / "lib/code.py").write_text("x = 1\n")
+        assert [change.path for change in workspace.record_changes()] == ["lib/code.py"]
 
     in_workspace(body)
 

@@ -5,15 +5,14 @@ them. There is no second log.
 """
 
 from soundstage.journal._codec import SCHEMA_VERSION, decode_record, encode_record, encode_records
+from soundstage.journal._contents import Contents
 from soundstage.journal._events import (
     AgentFinished,
     AgentStarted,
     DaemonChanged,
     EgressTried,
     Event,
-    FileChanged,
     FlowEnded,
-    HookFired,
     HostReached,
     MessageReceived,
     MessageSent,
@@ -38,6 +37,7 @@ from soundstage.journal._events import (
     event_types,
 )
 from soundstage.journal._file import read_journal
+from soundstage.journal._file_changes import LARGEST, FileContent, file_changed, patch
 from soundstage.journal._journal import Journal
 from soundstage.journal._redact import Redactor
 from soundstage.journal._secrets import REDACTED, without_secrets
@@ -48,6 +48,9 @@ from soundstage.journal._work import (
     AbortReason,
     Blob,
     Committed,
+    FactMissed,
+    FileChanged,
+    HookFired,
     Notified,
     RunAborted,
     Todo,
@@ -56,6 +59,7 @@ from soundstage.journal._work import (
 )
 
 __all__ = [
+    "LARGEST",
     "REDACTED",
     "SCHEMA_VERSION",
     "AbortReason",
@@ -63,11 +67,14 @@ __all__ = [
     "AgentStarted",
     "Blob",
     "Committed",
+    "Contents",
     "DaemonChanged",
     "EgressTried",
     "Event",
     "EventText",
+    "FactMissed",
     "FileChanged",
+    "FileContent",
     "FlowEnded",
     "HookFired",
     "HostReached",
@@ -107,8 +114,10 @@ __all__ = [
     "event",
     "event_matcher",
     "event_types",
+    "file_changed",
     "joined_facts",
     "one_line",
+    "patch",
     "read_journal",
     "readable",
     "without_secrets",

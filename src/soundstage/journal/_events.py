@@ -286,31 +286,6 @@ class ScreenChanged(Event, frozen=True, kw_only=True):
         return joined_facts(self.channel, self.label, self.text)
 
 
-class HookFired(Event, frozen=True, kw_only=True):
-    """A hook of an agent ran."""
-
-    hook: str
-    event: str = ""
-    outcome: str = ""
-    exit_code: int | None = None
-    output: str = ""
-
-    def __str__(self) -> str:
-        return joined_facts(self.hook, self.event, self.outcome, self.output)
-
-
-class FileChanged(Event, frozen=True, kw_only=True):
-    """A file of a workspace is different now."""
-
-    path: str
-    change: Literal["added", "modified", "deleted"]
-    before: str | None = None  # sha256
-    after: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.change} {self.path}"
-
-
 class EgressTried(Event, frozen=True, kw_only=True):
     """The process tree tried to reach a host outside. It was refused."""
 

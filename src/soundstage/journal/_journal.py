@@ -22,6 +22,7 @@ from typing import Final, TypeVar
 from soundstage.clock import Clock, Deadline, running_clock
 from soundstage.errors import EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal._checked import check_envelope
+from soundstage.journal._contents import Contents
 from soundstage.journal._events import Event, Record
 from soundstage.journal._faults import refuse_event
 from soundstage.journal._file import JournalFile
@@ -47,6 +48,10 @@ class Journal:
         keep: for a server that runs for long: so many records are kept in memory, and up to twice as many; the file
             has all. `let_go` tells how many are gone. All are kept, unless given.
 
+    Attributes:
+        contents: the content that events refer to by its sha256, such as files before and after a change; in the
+            folder `NAME.objects` beside the file, if there is one.
+
     Raises:
         EnvironmentProblem: if the file cannot be opened, or another journal has it open.
         HarnessError: if the file holds something else than a journal.
@@ -71,6 +76,9 @@ class Journal:
         self.run = run
         self.redactor = redactor if redactor is not None else Redactor.from_environment()
         self._file = JournalFile(Path(path), self.redactor) if path is not None else None
+        self.contents = (
+            Contents.beside(path, self.redactor) if path is not None else Contents(None, self.redactor)
+        )
         self._checks = Checks()
         self._records: list[Record] | Recent = self._file.take_records() if self._file else []
         if keep is not None:

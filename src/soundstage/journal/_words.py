@@ -93,6 +93,17 @@ def joined_facts(*facts: str) -> str:
     return " · ".join(fact for fact in facts if fact)
 
 
+def patch_size(patch: str) -> str:
+    """The lines that a unified diff adds and takes away.
+
+    >>> patch_size("--- a\\n+++ b\\n@@ -1 +1,2 @@\\n-old\\n+new\\n+more\\n")
+    '+2 -1'
+    """
+    lines = patch.split("\n")[2:]  # after the names of the files
+    counts = [sum(line.startswith(sign) for line in lines) for sign in "+-"]
+    return f"+{counts[0]} -{counts[1]}" if any(counts) else ""
+
+
 def said(text: str, *, sender: str = "", channel: str = "") -> str:
     """A text with who said it, or where; an empty text with neither is an empty line."""
     who = sender or channel

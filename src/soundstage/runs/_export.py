@@ -15,12 +15,14 @@ from soundstage.runs._record import JOURNAL, RECORD
 from soundstage.runs._stored import StoredRun
 
 FILES: Final = "files"  # the folder of its files
+CONTENTS: Final = "journal.objects"  # content that the journal names
 TRANSCRIPTS: Final = "transcripts.json"
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)  # equal runs make equal archives
 
 
 def export_run(run: StoredRun, path: Path | str) -> Path:
-    """Write a run as a zip archive: `run.json`, `journal.jsonl`, `transcripts.json`, and its files in `files/`.
+    """Write a run as a zip archive: `run.json`, `journal.jsonl`, `transcripts.json`, its files in `files/`, and
+    files before and after changes in `journal.objects/`.
 
     The archive takes its place in one step; a file that is there is replaced.
 
@@ -71,6 +73,9 @@ def _parts(run: StoredRun) -> Iterator[tuple[str, Iterator[bytes]]]:
     yield JOURNAL, iter([(run.path / JOURNAL).read_bytes()])
     kept = run.bundle.transcripts
     if kept is not None:
-        yield TRANSCRIPTS, LazyFile(TRANSCRIPTS, kept, run.objects.place(kept.sha256)).stream()
+        yield TRANSCRIPTS, LazyFile(TRANSCRIPTS, kept, run.objects).stream()
     for name, blob in sorted(run.bundle.files.items()):
-        yield f"{FILES}/{name}", LazyFile(name, blob, run.objects.place(blob.sha256)).stream()
+        yield f"{FILES}/{name}", LazyFile(name, blob, run.objects).stream()
+    for sha256, blob in sorted(run.bundle.contents.items()):  # where a journal of this name looks for them
+        name = f"{CONTENTS}/{sha256[:2]}/{sha256[2:]}"
+        yield name, LazyFile(name, blob, run.objects).stream()

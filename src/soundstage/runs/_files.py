@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, Protocol
 
 from soundstage.journal import Blob
 from soundstage.runs._errors import ContentNotFoundError, DamagedContentError, StreamConsumedError
@@ -13,13 +12,27 @@ from soundstage.runs._errors import ContentNotFoundError, DamagedContentError, S
 PIECE: Final = 1 << 20  # bytes that are read at once
 
 
+class ContentSource(Protocol):
+    """Where content is: `journal.contents`, or a store's."""
+
+    def find(self, sha256: str) -> Blob | None:
+        """The reference under which the content that an event names can be opened; `None` if it is not there."""
+
+    def open(self, sha256: str) -> BinaryIO:
+        """Content by its reference.
+
+        Raises:
+            FileNotFoundError: if it is not there.
+        """
+
+
 class LazyFile:
-    """A file of a kept run. Its content is read, and compared with its hash, when it is first asked for.
+    """A file of a run. Its content is read, and compared with its hash, when it is first asked for.
 
     Args:
         path: below the run.
         blob: the reference.
-        place: where the store keeps its content.
+        source: has the content.
 
     Example:
         ::
@@ -29,12 +42,19 @@ class LazyFile:
                 ...
     """
 
-    def __init__(self, path: str, blob: Blob, place: Path) -> None:
+    def __init__(self, path: str, blob: Blob, source: ContentSource) -> None:
         self.path = path
         self.blob = blob
-        self._place = place
+        self._source = source
         self._content: bytes | None = None
         self._streamed = False
+
+    def __eq__(self, other: object) -> bool:
+        """Whether path and content are the same."""
+        return isinstance(other, LazyFile) and (self.path, self.blob) == (other.path, other.blob)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.blob))
 
     def __repr__(self) -> str:
         return f"<LazyFile {self.path}, {self.blob.size} bytes>"
@@ -79,20 +99,20 @@ class LazyFile:
     def _pieces(self) -> Iterator[bytes]:
         found = hashlib.sha256()
         try:
-            with self._place.open("rb") as file:
+            with self._source.open(self.blob.sha256) as file:
                 while piece := file.read(PIECE):
                     found.update(piece)
                     yield piece
-        except FileNotFoundError:
+        except FileNotFoundError as error:
             raise ContentNotFoundError(
                 f"the content of {self.path} is not in the store",
-                expected=str(self._place),
+                expected=str(error.filename or error),
                 hint="restore the folder `objects` from a backup; the journal of the run is there without it",
             ) from None
         if found.hexdigest() != self.blob.sha256:
             raise DamagedContentError(
                 f"the content of {self.path} is not what was saved",
                 expected=f"sha256 {self.blob.sha256}",
-                seen=f"sha256 {found.hexdigest()} in {self._place}",
+                seen=f"sha256 {found.hexdigest()} in {self._source}",
                 hint="restore that file from a backup",
             )

@@ -73,6 +73,7 @@ class Keeper:
             journal=records,
             files={FAILURE: "\n\n".join(failures) + "\n"} if failures else {},
             transcripts=trace.tools or None,
+            contents=run.journal.contents,
             redactor=run.journal.redactor,
         )
         return saved.path.name

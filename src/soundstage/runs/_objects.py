@@ -7,9 +7,9 @@ comes by. Then, with the lock, it is moved to its place, in one step. So what li
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Blob, Redactor
@@ -44,6 +44,17 @@ class Objects:
         """Where content of a hash is, or would be."""
         return self.root / sha256[:2] / sha256[2:]
 
+    def __repr__(self) -> str:
+        return f"<Objects {self.root}>"
+
+    def open(self, sha256: str) -> BinaryIO:
+        """Content by its hash.
+
+        Raises:
+            FileNotFoundError: if it is not there.
+        """
+        return self.place(sha256).open("rb")
+
     def stage(self, content: Content, place: Path, redactor: Redactor) -> StagedContent:
         """Write content into a new file, without secrets.
 
@@ -77,6 +88,13 @@ class Objects:
         if folders:
             self._disk.settle(self.root)
 
+    def find(self, sha256: str) -> Blob | None:
+        """A reference to content; `None` if it is not here."""
+        try:
+            return Blob(sha256, self.place(sha256).stat().st_size)
+        except OSError:
+            return None
+
     def stored(self) -> Iterator[tuple[str, Path]]:
         """Hash and place of all content."""
         for place in sorted(self.root.glob("??/*")):
@@ -108,3 +126,27 @@ def _clean(pieces: Iterable[bytes], redactor: Redactor) -> Iterator[bytes]:
         rest = data[border:]
     if rest:
         yield redactor.bytes(rest)
+
+
+class StoredContents:
+    """The content that the journal of a kept run refers to.
+
+    Args:
+        objects: of the store.
+        blobs: by the sha256 that the journal names; another one where a secret was taken out when the run was kept.
+    """
+
+    def __init__(self, objects: Objects, blobs: Mapping[str, Blob]) -> None:
+        self._objects = objects
+        self._blobs = blobs
+
+    def __repr__(self) -> str:
+        return repr(self._objects)
+
+    def find(self, sha256: str) -> Blob | None:
+        """The reference to content that the journal names; `None` if it was not kept."""
+        return self._blobs.get(sha256)
+
+    def open(self, sha256: str) -> BinaryIO:
+        """Content by its reference. Raises as `Objects.open`."""
+        return self._objects.open(sha256)

@@ -111,6 +111,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
         records: lines of `journal.jsonl`.
         transcripts: the tool calls, as JSON; `None` if the run has none.
         files: by path.
+        contents: files before and after changes, by the sha256 that the journal names.
     """
 
     run: RunRecord
@@ -118,11 +119,16 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     records: int = 0
     transcripts: Blob | None = None
     files: dict[str, Blob] = {}
+    contents: dict[str, Blob] = {}
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
         """All that it refers to."""
-        return (*self.files.values(), *((self.transcripts,) if self.transcripts else ()))
+        return (
+            *self.files.values(),
+            *self.contents.values(),
+            *((self.transcripts,) if self.transcripts else ()),
+        )
 
 
 class _Head(msgspec.Struct):

@@ -19,18 +19,28 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from soundstage.clock import Clock, SystemClock
 from soundstage.config import Settings
 from soundstage.errors import WrongValueError
 from soundstage.guard import real_environment
-from soundstage.journal import Record, Redactor, clean_records, encode_records, read_journal
+from soundstage.journal import (
+    Blob,
+    Contents,
+    FileChanged,
+    Record,
+    Redactor,
+    clean_records,
+    encode_records,
+    read_journal,
+)
 from soundstage.lifecycle import ScratchFolder
 from soundstage.runs._catalogue import Catalogue
 from soundstage.runs._cleaning import Cleanup, CleanupResult, Retention, is_short
 from soundstage.runs._disk import Disk
 from soundstage.runs._errors import RunNotFoundError, told
+from soundstage.runs._files import ContentSource
 from soundstage.runs._lock import WITHIN
 from soundstage.runs._objects import Content, Objects, StagedContent
 from soundstage.runs._query import RunQuery
@@ -49,6 +59,7 @@ from soundstage.trace import ToolUse
 
 DEFAULT: Final = ".soundstage"
 Journaled = Iterable[Record] | Path
+_Kind = Literal["file", "calls", "content"]
 
 
 def store_of(settings: Settings, root: Path | str) -> RunStore:
@@ -119,6 +130,7 @@ class RunStore:
         journal: Journaled | None = None,
         files: Mapping[str, Content] | None = None,
         transcripts: Iterable[ToolUse | Mapping[str, Any]] | None = None,
+        contents: ContentSource | None = None,
         redactor: Redactor | None = None,
     ) -> StoredRun:
         """Keep a run that is over. When this returns, nothing but the disk itself can lose it.
@@ -128,6 +140,8 @@ class RunStore:
             journal: its records, or the file that has them.
             files: by path, as bytes, text, or the path of a file that is there.
             transcripts: its tool calls, as `trace.tools` has them.
+            contents: `journal.contents`, from which files before and after changes are kept; unless given, the folder
+                beside the journal, if that is a file.
             redactor: knows the secrets that must not reach the disk; unless given, those of the environment.
 
         Raises:
@@ -141,20 +155,24 @@ class RunStore:
             require_path(path)
         redactor = redactor or Redactor.from_environment(real_environment())
         calls = None if transcripts is None else redactor.json(checked_transcripts(list(transcripts)))
+        records = read_journal(journal) if isinstance(journal, Path) else list(journal or ())
+        if contents is None and isinstance(journal, Path):
+            contents = Contents.beside(journal)
         with told("keep a run", self.root):
             self.disk.make_folder(self.root)
             if is_short(self.disk, self.root, self.retention):
                 self.clean()
         with told("keep a run", self.root), self.staging() as folder:
-            content: dict[str | None, Content] = {}
-            content.update(files or {})
-            if calls is not None:
-                content[None] = calls
-            staged = {
-                path: self.objects.stage(given, folder / str(number), redactor)
-                for number, (path, given) in enumerate(content.items())
+            given: dict[tuple[_Kind, str], Content] = {
+                **{("file", path): content for path, content in (files or {}).items()},
+                **({("calls", ""): calls} if calls is not None else {}),
+                **{("content", sha256): content for sha256, content in _named(records, contents)},
             }
-            bundle = self._write(folder / "run", record, journal or (), staged, redactor)
+            staged = {
+                key: self.objects.stage(content, folder / str(number), redactor)
+                for number, (key, content) in enumerate(given.items())
+            }
+            bundle = self._write(folder / "run", record, records, staged, redactor)
             with self.catalogue.held("keep a run"):
                 self._commit(folder / "run", bundle, staged.values())
         return StoredRun(self.folder_of(bundle.run), bundle, self.objects)
@@ -175,16 +193,21 @@ class RunStore:
         self,
         folder: Path,
         record: RunRecord,
-        journal: Journaled,
-        staged: Mapping[str | None, StagedContent],
+        records: list[Record],
+        staged: Mapping[tuple[_Kind, str], StagedContent],
         redactor: Redactor,
     ) -> Bundle:
         """The folder of a run, on the disk, but not yet among the others. What is in it has no secrets."""
-        records = read_journal(journal) if isinstance(journal, Path) else list(journal)
-        blobs = {path: content.blob for path, content in staged.items()}
-        calls = blobs.pop(None, None)
-        files = {path: blob for path, blob in blobs.items() if path is not None}
-        bundle = Bundle(run=record, records=len(records), transcripts=calls, files=files)
+        blobs: dict[_Kind, dict[str, Blob]] = {"file": {}, "calls": {}, "content": {}}
+        for (kind, name), content in staged.items():
+            blobs[kind][name] = content.blob
+        bundle = Bundle(
+            run=record,
+            records=len(records),
+            transcripts=blobs["calls"].get(""),
+            files=blobs["file"],
+            contents=blobs["content"],
+        )
         data = redactor.json(encode_bundle(bundle))
         self.disk.make_folder(folder)
         self.disk.write(folder / JOURNAL, encode_records(clean_records(records, redactor)))
@@ -313,3 +336,16 @@ class RunStore:
         with told("be cleaned", self.root), self.catalogue.held("clean it", within):
             cleanup = Cleanup(self.catalogue, self.objects, self.disk, self.staging)
             return cleanup.run(chosen, self.clock.wall(), dry_run=dry_run)
+
+
+def _named(records: Iterable[Record], contents: ContentSource | None) -> Iterator[tuple[str, bytes]]:
+    """The content that the events of a journal name, each once, as far as it is there."""
+    if contents is None:
+        return
+    changes = [record.event for record in records if isinstance(record.event, FileChanged)]
+    named = dict.fromkeys(sha256 for event in changes for sha256 in (event.before, event.after) if sha256)
+    for sha256 in named:
+        blob = contents.find(sha256)
+        if blob is not None:
+            with contents.open(blob.sha256) as file:
+                yield sha256, file.read()

@@ -11,8 +11,9 @@ from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Record as JournalRecord
 from soundstage.journal import read_journal
 from soundstage.runs._files import LazyFile
-from soundstage.runs._objects import Objects
+from soundstage.runs._objects import Objects, StoredContents
 from soundstage.runs._record import JOURNAL, Bundle, RunRecord, decode_transcripts
+from soundstage.runs.result import RunResult, build_result
 from soundstage.trace import ToolUse, Trace, build_trace
 
 KEEP: Final = ".keep"
@@ -39,12 +40,11 @@ class StoredRun:
         self.bundle = bundle
         self.objects = objects
         self.files: Mapping[str, LazyFile] = MappingProxyType(
-            {name: LazyFile(name, blob, objects.place(blob.sha256)) for name, blob in bundle.files.items()}
+            {name: LazyFile(name, blob, objects) for name, blob in bundle.files.items()}
         )
+        self.contents = StoredContents(objects, bundle.contents)
         self._transcripts = (
-            LazyFile("transcripts", bundle.transcripts, objects.place(bundle.transcripts.sha256))
-            if bundle.transcripts
-            else None
+            LazyFile("transcripts", bundle.transcripts, objects) if bundle.transcripts else None
         )
 
     def __repr__(self) -> str:
@@ -82,6 +82,10 @@ class StoredRun:
     def trace(self) -> Trace:
         """The trace of its journal."""
         return build_trace(self.journal())
+
+    def result(self) -> RunResult:
+        """The result of the run: files, tool calls, commits, tokens. Content is read when it is needed."""
+        return build_result(self.journal(), objects=self.contents)
 
     def transcripts(self) -> tuple[ToolUse, ...]:
         """Its tool calls; empty if it was saved without."""

@@ -13,18 +13,32 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-MAX_TEXT: Final = 1024 * 1024  # bytes; of larger files only the hash is kept
+from soundstage.journal import LARGEST, FileContent
+
 LEFT_OUT: Final = frozenset({".git"})
 
 
 class FileState(NamedTuple):
     """A file at one moment.
 
-    `sha256` is empty if the file could not be read; `text` is `None` if it is not UTF-8, or above 1 MiB.
+    `sha256` is empty if the file could not be read; `data` is its content, `None` if that is above 1 MiB.
     """
 
     sha256: str
-    text: str | None
+    data: bytes | None
+
+    @property
+    def text(self) -> str | None:
+        """The content as text; `None` if it is not UTF-8, or above 1 MiB."""
+        try:
+            return self.data.decode() if self.data is not None else None
+        except UnicodeDecodeError:
+            return None
+
+    @property
+    def content(self) -> FileContent:
+        """The content, or the hash of a file that is too large."""
+        return self.sha256 if self.data is None else self.data
 
 
 class Change(NamedTuple):
@@ -84,11 +98,7 @@ def state_of(path: Path) -> FileState | None:
 
 
 def _state(data: bytes) -> FileState:
-    try:
-        text = data.decode() if len(data) <= MAX_TEXT else None
-    except UnicodeDecodeError:
-        text = None
-    return FileState(hashlib.sha256(data).hexdigest(), text)
+    return FileState(hashlib.sha256(data).hexdigest(), data if len(data) <= LARGEST else None)
 
 
 def difference(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:

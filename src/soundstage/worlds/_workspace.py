@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from soundstage.errors import EnvironmentProblem, ExpectationError, InvalidStateError, ScriptError
-from soundstage.journal import FileChanged, Journal, readable
+from soundstage.journal import Journal, file_changed
 from soundstage.lifecycle import Daemon, ScratchFolder, read_beneath, remove_tree, write_beneath
 from soundstage.worlds._git import Commit, Git, git_environment
 from soundstage.worlds._tree import LEFT_OUT, Change, FileState, Snapshot, difference, state_of, take
@@ -180,13 +180,10 @@ class Workspace(Daemon):
         found = difference(self._known, now)
         self._known = dict(now)
         for change in found:
-            event = FileChanged(
-                path=readable(change.path),
-                change=change.change,
-                before=change.before.sha256 if change.before else None,
-                after=change.sha256,
-            )
-            self.journal.append(event, source=self.name, cause=cause)
+            states = [state.content if state else None for state in (change.before, change.after)]
+            event = file_changed(self.journal.contents, change.path, *states)
+            if event is not None:
+                self.journal.append(event, source=self.name, cause=cause)
         return found
 
     def git(self) -> None:

@@ -20,7 +20,7 @@ from soundstage.agents.runtime._text import as_text, error_text, shorten
 from soundstage.agents.runtime._tool import Tool, ToolContext, ToolRegistry
 from soundstage.clock import Deadline
 from soundstage.errors import ToolDefinitionError, did_you_mean
-from soundstage.journal import FileChanged, Journal, ToolCalled, ToolReturned, readable
+from soundstage.journal import FileContent, Journal, ToolCalled, ToolReturned, file_changed, readable
 from soundstage.match import preview
 from soundstage.messages import ToolCall, ToolResult
 from soundstage.models import working_on
@@ -192,14 +192,9 @@ class ToolExecutor:
             raise ToolError(f"{tool.name} did not return within {within:g} s") from None
 
     def _context(self, step: _Call, within: float, stops: StopCallbacks) -> ToolContext:
-        def changed(path: str, before: str | None, after: str | None) -> None:
-            if before != after:
-                event = FileChanged(
-                    path=readable(path),
-                    change="added" if before is None else "deleted" if after is None else "modified",
-                    before=before or None,
-                    after=after or None,
-                )
+        def changed(path: str, before: FileContent, after: FileContent) -> None:
+            event = file_changed(self.journal.contents, path, before, after)
+            if event is not None:
                 self.journal.append(event, source=step.agent.slug, cause=step.position)
 
         return ToolContext(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from soundstage.agents.runtime._errors import ToolError
+from soundstage.journal import LARGEST, FileContent
 
 HIDDEN: Final = frozenset(
     {".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"}
@@ -85,8 +86,8 @@ class Folder:
             raise ToolError(f"{path!r} is not a text file")
         return text
 
-    def write(self, path: str, text: str) -> tuple[str, str | None, str]:
-        """Write a whole file; its name, and its hash before and after."""
+    def write(self, path: str, text: str) -> tuple[str, FileContent, FileContent]:
+        """Write a whole file; its name, and its content before and after."""
         found = self.at(path)
         if ".git" in (part.casefold() for part in found.relative_to(self.root).parts):
             # it names programs that git runs: writing there would be executing
@@ -95,14 +96,15 @@ class Folder:
             raise ToolError(f"{path!r} is a folder")
         if found.exists() and not found.is_file():
             raise ToolError(f"{path!r} is no regular file")
-        before = digest(found)
+        before = content(found)
         data = text.encode("utf-8", "backslashreplace")
         try:
             found.parent.mkdir(parents=True, exist_ok=True)
             found.write_bytes(data)
         except OSError as error:
             raise ToolError(f"{path!r} cannot be written: {error.strerror}") from None
-        return self.name(found), before, hashlib.sha256(data).hexdigest()
+        after = data if len(data) <= LARGEST else hashlib.sha256(data).hexdigest()
+        return self.name(found), before, after
 
     def files(self, below: Path) -> list[Path]:
         """Regular files below a folder in a fixed order, without what tools and caches keep."""
@@ -132,10 +134,12 @@ class Folder:
         return found
 
 
-def digest(path: Path) -> str | None:
-    """The sha256 of a regular file; None if there is none."""
+def content(path: Path) -> FileContent:
+    """The content of a regular file, of a large one its sha256; None if there is none."""
     try:
         with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size <= LARGEST:
+                return file.read()
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None

@@ -12,6 +12,7 @@ from soundstage.agents.runtime._contract import PERMISSIONS, AgentDefinition, Ag
 from soundstage.agents.runtime._errors import UnknownToolError
 from soundstage.clock import Clock
 from soundstage.errors import ToolDefinitionError, did_you_mean
+from soundstage.journal import FileContent
 from soundstage.messages import ToolCall, ToolDefinition
 from soundstage.tools import describe_function
 
@@ -27,8 +28,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         call: the call, with its id.
         clock: the run's time.
         within: seconds that the tool has.
-        changed: tells that a file is different now: its path, and its sha256 before and after; None
-            where it did not exist, empty where it is not known.
+        changed: tells that a file is different now: its path, and its content before and after, or the
+            sha256 of a large one; None where it did not exist, empty where it is not known.
         on_stop: has a function called when the tool must end at once: its time is up, or the task is aborted.
     """
 
@@ -37,7 +38,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     call: ToolCall
     clock: Clock
     within: float
-    changed: Callable[[str, str | None, str | None], None]
+    changed: Callable[[str, FileContent, FileContent], None]
     on_stop: Callable[[Callable[[], None]], None]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from soundstage.agents.runtime._errors import ToolError
-from soundstage.agents.runtime._folder import Folder, digest, globbed
+from soundstage.agents.runtime._folder import Folder, content, globbed
 from soundstage.agents.runtime._map import outline
 from soundstage.agents.runtime._tool import Tool, ToolContext, tool
 from soundstage.errors import AppError, EnvironmentProblem, ToolDefinitionError
@@ -30,7 +30,7 @@ MOST: Final = 500  # names or matches in one result
 _WORKER: Final = Path(__file__).with_name("_grep_worker.py")
 _PYTHON_NEEDS: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # where a Python build may find itself
 _DEEPEST: Final = 10
-_HASHED: Final = 64 * 1024 * 1024  # bytes of files that are hashed before a shell command
+_READ: Final = 64 * 1024 * 1024  # bytes of files that are read before a shell command
 
 
 def workspace_tools(
@@ -273,11 +273,11 @@ def _shell(folder: Folder, variables: Mapping[str, str]) -> Tool:
         argv = ("/bin/sh", "-c", command)
         execution = Execution(argv, cwd=folder.root, environment=variables, together=True)
         before = folder.state()
-        hashes = _hashes(folder, before)
+        contents = _contents(folder, before)
         try:
             done = _run(execution, context, timeout)
         finally:
-            _tell_changes(folder, before, hashes, context)
+            _tell_changes(folder, before, contents, context)
         if done.code != 0:
             raise ToolError(f"exit code {done.code}\n{done.stdout}")
         return done.stdout
@@ -285,25 +285,27 @@ def _shell(folder: Folder, variables: Mapping[str, str]) -> Tool:
     return bash
 
 
-def _hashes(folder: Folder, state: Mapping[str, tuple[int, int, int]]) -> dict[str, str]:
-    """The sha256 of each file; empty for those after the first 64 MB."""
-    left, found = _HASHED, {}
+def _contents(folder: Folder, state: Mapping[str, tuple[int, int, int]]) -> dict[str, bytes | str]:
+    """The content of each file, of large ones the sha256; empty for those after the first 64 MB."""
+    left = _READ
+    found: dict[str, bytes | str] = {}
     for name, (_, size, _) in state.items():
         left -= size
-        found[name] = (digest(folder.root / name) or "") if left >= 0 else ""
+        known = content(folder.root / name) if left >= 0 else None
+        found[name] = known if known is not None else ""
     return found
 
 
 def _tell_changes(
     folder: Folder,
     before: Mapping[str, tuple[int, int, int]],
-    hashes: Mapping[str, str],
+    contents: Mapping[str, bytes | str],
     context: ToolContext,
 ) -> None:
     after = folder.state()
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
-            context.changed(name, hashes.get(name), digest(folder.root / name))
+            context.changed(name, contents.get(name), content(folder.root / name))
 
 
 def _web(fetch: Fetch | None, search: Fetch | None) -> tuple[Tool, ...]:

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 
 from soundstage.journal import Committed, Notified, Record, RunAborted, TodosChanged, UsageReported
 from soundstage.messages import Usage
+from soundstage.runs._files import ContentSource
+from soundstage.runs.result._files import files_of
 from soundstage.runs.result._types import ResultStatus, RunResult
 from soundstage.trace import Cost, Trace, build_trace
 
 
-def build_result(records: Sequence[Record]) -> RunResult:
+def build_result(records: Sequence[Record], *, objects: ContentSource | None = None) -> RunResult:
     """The result of a run, out of the records of its journal. Pure, and linear in their number.
 
     Args:
         records: of one run, in the order of the journal.
+        objects: has the files before and after changes: `journal.contents`, or that of a kept run.
 
     Example:
         >>> build_result([]).status
@@ -30,6 +33,7 @@ def build_result(records: Sequence[Record]) -> RunResult:
         id=records[0].run if records else "",
         status=_status(trace, aborted=bool(aborts)),
         reasons=reasons,
+        files=files_of(trace.files, objects),
         tools=trace.tools,
         timeline=trace.records,
         commits=tuple(record.event for record in records if isinstance(record.event, Committed)),

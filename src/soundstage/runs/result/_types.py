@@ -6,7 +6,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from soundstage.journal import Committed, Notified, Record, Todo
+from soundstage.journal import Committed, Notified, Record, Todo, patch
 from soundstage.messages import Usage
 from soundstage.runs._files import LazyFile
 from soundstage.trace import Cost, ToolUse
@@ -23,14 +23,35 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
         change: from the begin of the run to its end.
         before: the content that it had at the begin; `None` if it was not there, or nobody kept it.
         after: the content that it has now; `None` if it is gone, or nobody kept it.
-        patch: the difference as a unified diff; empty for content that is not text.
+        patches: the unified diff of each change, in order; without those of content that is not text.
+        changes: how often it changed.
     """
 
     path: str
     change: Literal["added", "modified", "deleted"]
     before: LazyFile | None = None
     after: LazyFile | None = None
-    patch: str = ""
+    patches: tuple[str, ...] = ()
+    changes: int = 1
+
+    @property
+    def patch(self) -> str:
+        """The difference as a unified diff; empty for content that is not text.
+
+        That of a file that changed several times is made of its first and last content, which are read then.
+
+        Raises:
+            ContentNotFoundError: if that content is not there any more.
+            DamagedContentError: if it is not what was saved.
+        """
+        if self.changes == 1:
+            return self.patches[0] if self.patches else ""
+        unknown = (self.before is None and self.change != "added") or (
+            self.after is None and self.change != "deleted"
+        )
+        if unknown:
+            return "".join(self.patches)
+        return patch(self.path, *(file.content() if file else None for file in (self.before, self.after)))
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
