@@ -55,7 +55,7 @@ FULL: Final = {
         r"tapes/test_minimise\.py::test_the_shortest_tape_of_a_program",
         "claude_code/harness/test_(transports|mcp|harness).py",
         "pytest_plugin/test_(asynchronous|failures|pages|plugin|worlds|schedules|budget|closed_set|sections|isolation|stage).py",
-        "testing/test_snapshot_fixture.py",
+        "snapshots/test_fixture.py",
         r"models/test_typing\.py::test_mypy",
         r"test_docs\.py::test_the_examples_of_a_document",
         r"claude_code/projects/test_create\.py::test_the_tests_of_a_new_project",

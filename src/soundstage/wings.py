@@ -150,6 +150,7 @@ _OURS: Final = (
         fixtures=("soundstage.runs._fixtures",),
         commands={"runs": "soundstage.runs._command_line:runs"},
     ),
+    Wing(name="snapshots", fixtures=("soundstage.snapshots._fixtures",)),
     Wing(
         name="tapes",
         fixtures=("soundstage.tapes._fixtures",),

@@ -270,8 +270,8 @@ def test_the_idle_plugin_loads_nothing_of_the_package_but_its_options_and_the_fi
                 "soundstage.pytest_plugin._hooks",
                 "soundstage.pytest_plugin._pages",
                 "soundstage.pytest_plugin._schedules",
-                "soundstage.pytest_plugin._snapshots",
                 "soundstage.pytest_plugin._source",
+                "soundstage.pytest_plugin._validates",
             }
         )
     )

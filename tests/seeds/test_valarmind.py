@@ -39,8 +39,8 @@ from soundstage.journal import (
 )
 from soundstage.messages import ModelRequest, call, user
 from soundstage.models import ScriptedModel, complete
+from soundstage.snapshots import assert_snapshot
 from soundstage.tapes import RecordingModel, ReplayModel, Tape
-from soundstage.testing import assert_snapshot
 from soundstage.trace import Trace, assert_agent_sequence, assert_tool_calls
 
 AGENT = {agent.slug: agent for agent in AGENTS}

@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures for tests of LLM applications, and failure reports that show the trace.
 
 A test asks for fixtures and gets a closed set: one journal, one script, one run. Nothing is loaded until a test asks
-for something, so that the plugin costs next to nothing where it is not used; this file, `_hooks`, `_snapshots`,
+for something, so that the plugin costs next to nothing where it is not used; this file, `_hooks`,
 `_schedules`, `_asynchronous`, `_budget`, `_source`, `_validates` and the fixtures of wings import pytest alone, and
 everything else is in `_stage`.
 
@@ -24,9 +24,8 @@ import pytest
 from soundstage.errors import EnvironmentProblem
 from soundstage.pytest_plugin import _asynchronous, _budget, _pages, _validates
 from soundstage.pytest_plugin._clean import clean_report
-from soundstage.pytest_plugin._hooks import PhaseHooks, RunOfTest, is_watched, tell_phase
+from soundstage.pytest_plugin._hooks import PhaseHooks, RunOfTest, is_watched, name_of_test, tell_phase
 from soundstage.pytest_plugin._schedules import MARKER, OPTION, Schedules
-from soundstage.pytest_plugin._snapshots import UPDATE, PromptSnapshots, SnapshotBook, name_of_test
 from soundstage.pytest_plugin._source import AnswerSource
 from soundstage.wings import wings
 
@@ -47,7 +46,6 @@ __all__ = ["AnswerSource", "RunOfTest", "name_of_test", "services_scope"]
 STAGE = pytest.StashKey["RunSetup"]()
 RUNS: pytest.StashKey[deque[Host]] = pytest.StashKey()
 SHOWN_RUNS = 3  # of the runs that a test makes with builders
-SNAPSHOTS = pytest.StashKey[SnapshotBook]()
 ISOLATION = "--soundstage-isolation"
 SERVICES = "--soundstage-services"
 LEVELS = ("process", "netns", "sandbox")
@@ -81,12 +79,6 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         help="Run tests that are marked `schedules` under this one schedule.",
     )
     group.addoption(
-        UPDATE,
-        action="store_true",
-        default=False,
-        help="Write the snapshots of `prompt_snapshot` that are missing or have changed.",
-    )
-    group.addoption(
         ISOLATION,
         choices=(*LEVELS, *(name for wing in wings() for name in wing.levels)),
         default="process",
@@ -103,10 +95,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known, and register what keeps snapshots and makes schedules."""
+    """Make the markers known, and register what makes schedules."""
     config.pluginmanager.register(Schedules(), "soundstage-schedules")
-    config.stash[SNAPSHOTS] = SnapshotBook(config)
-    config.pluginmanager.register(config.stash[SNAPSHOTS], "soundstage-snapshots")
     config.pluginmanager.register(_asynchronous, "soundstage-asynchronous")
     config.pluginmanager.register(_validates, "soundstage-validates")
     _budget.register(config)
@@ -291,9 +281,3 @@ def command(stage: RunSetup) -> Callable[..., Awaitable[Command]]:
     from soundstage.drivers import Command
 
     return functools.partial(stage.start_program, Command)
-
-
-@pytest.fixture
-def prompt_snapshot(request: pytest.FixtureRequest) -> PromptSnapshots:
-    """Checks a prompt, messages or a request against a file: `prompt_snapshot(text, name="planner")`."""
-    return request.config.stash[SNAPSHOTS].of(request.node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from soundstage.journal import Journal
 
 ORDER: Final = ("failed", "error", "xfailed", "xpassed", "skipped", "passed")  # the worst first
+LONGEST: Final = 80  # characters of a test's id in a file's name
 _OUTCOME: pytest.StashKey[str] = pytest.StashKey()
 
 
@@ -72,6 +75,22 @@ def tell_phase(
     item.ihook.pytest_soundstage_phase(
         item=item, report=report, runs=runs, outcome=item.stash.get(_OUTCOME, "passed"), error=error
     )
+
+
+def name_of_test(item: pytest.Item) -> str:
+    """The test as a part of a file's name: classes, function, the id of its parameters.
+
+    Not the node's id: plugins add to it, xdist the name of a group.
+    """
+    classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+    function, bracket, parameters = item.name.partition("[")
+    name = ".".join([*classes, function])
+    if not bracket:
+        return name
+    whole = parameters.removesuffix("]")
+    plain = re.sub(r"[^a-z0-9_.-]", "_", whole)[:LONGEST]
+    checksum = "" if plain == whole else f"~{zlib.crc32(whole.encode()):08x}"
+    return f"{name}({plain}{checksum})"
 
 
 def is_watched(item: pytest.Item) -> bool:

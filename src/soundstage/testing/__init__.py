@@ -1,4 +1,4 @@
-"""Conformance suites for those who write a part of their own, and snapshots. They need no pytest.
+"""Conformance suites for those who write a part of their own. They need no pytest.
 
 A suite is a coroutine. It takes a function that makes a fresh part, and raises `ExpectationError` with the first
 guarantee that does not hold:
@@ -13,19 +13,14 @@ from soundstage.testing._guarantee import Guarantee, NotKept, keep_all, same
 from soundstage.testing._inbox import InboxProbe, verify_inbox
 from soundstage.testing._journal import verify_journal
 from soundstage.testing._model import verify_model
-from soundstage.testing._snapshot import assert_snapshot, check_snapshot
-from soundstage.testing._snapshot_text import snapshot_text
 from soundstage.testing._world import verify_world
 
 __all__ = [
     "Guarantee",
     "InboxProbe",
     "NotKept",
-    "assert_snapshot",
-    "check_snapshot",
     "keep_all",
     "same",
-    "snapshot_text",
     "verify_daemon",
     "verify_inbox",
     "verify_journal",

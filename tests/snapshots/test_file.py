@@ -24,7 +24,7 @@ from soundstage.messages import (
     tool,
     user,
 )
-from soundstage.testing import assert_snapshot, snapshot_text
+from soundstage.snapshots import assert_snapshot, snapshot_text
 
 REQUEST = ModelRequest(
     model="gpt-4o",

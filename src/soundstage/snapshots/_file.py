@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from soundstage.errors import EnvironmentProblem, ExpectationError, ScriptError
 from soundstage.journal import Redactor
-from soundstage.testing._snapshot_text import Replacements, Shown, snapshot_text
+from soundstage.snapshots._text import Replacements, Shown, snapshot_text
 from soundstage.trace import checking_now
 
 SnapshotState = Literal["same", "created", "updated"]

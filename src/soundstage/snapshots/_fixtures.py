@@ -12,7 +12,6 @@ passed; a run of a selection, or one that failed, says nothing about what is lef
 from __future__ import annotations
 
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,10 +19,11 @@ from typing import Any, Final
 
 import pytest
 
+from soundstage.pytest_plugin import name_of_test
+
 FOLDER: Final = "__snapshots__"
 UPDATE: Final = "--soundstage-update"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,78}[A-Za-z0-9_-]|[A-Za-z0-9_]")
-_LONGEST: Final = 80  # characters of a test's id in a file's name
 _SELECTED: Final = ("lf", "failedfirst", "stepwise", "keyword", "markexpr", "deselect")
 _CHECKED: Final = "soundstage_snapshots"  # attributes of reports; they cross from process to process
 _PARTIAL: Final = "soundstage_partial"
@@ -48,7 +48,7 @@ class PromptSnapshots:
         """Check a prompt against its snapshot; `--soundstage-update` writes it.
 
         Args:
-            shown: a text, a request, a message or messages; see `soundstage.testing.snapshot_text`.
+            shown: a text, a request, a message or messages; see `soundstage.snapshots.snapshot_text`.
             name: tells the snapshots of one test apart; the second one without a name is called 2.
             replace: what changes from run to run -> what to write instead.
 
@@ -57,7 +57,7 @@ class PromptSnapshots:
             ScriptError: for a name that is no name for a file, or that this test has used.
         """
         __tracebackhide__ = True
-        from soundstage.testing import assert_snapshot
+        from soundstage.snapshots import assert_snapshot
 
         path = self._path(name)
         self.checked[str(path)] = "seen"
@@ -82,22 +82,6 @@ class PromptSnapshots:
                 hint="give each a name of its own: prompt_snapshot(text, 'first')",
             )
         return path
-
-
-def name_of_test(item: pytest.Item) -> str:
-    """The test as a part of a file's name: classes, function, the id of its parameters.
-
-    Not the node's id: plugins add to it, xdist the name of a group.
-    """
-    classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
-    function, bracket, parameters = item.name.partition("[")
-    name = ".".join([*classes, function])
-    if not bracket:
-        return name
-    whole = parameters.removesuffix("]")
-    plain = re.sub(r"[^a-z0-9_.-]", "_", whole)[:_LONGEST]
-    checksum = "" if plain == whole else f"~{zlib.crc32(whole.encode()):08x}"
-    return f"{name}({plain}{checksum})"
 
 
 class SnapshotBook:
@@ -167,3 +151,28 @@ class SnapshotBook:
                 if self._files.get(file, not file.exists()):
                     left.update(path for path in child.glob("*.txt") if str(path) not in self._checked)
         return sorted(left)
+
+
+BOOK: Final = pytest.StashKey[SnapshotBook]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option that writes snapshots."""
+    parser.getgroup("soundstage").addoption(
+        UPDATE,
+        action="store_true",
+        default=False,
+        help="Write the snapshots of `prompt_snapshot` that are missing or have changed.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register what keeps count of snapshots."""
+    config.stash[BOOK] = SnapshotBook(config)
+    config.pluginmanager.register(config.stash[BOOK], "soundstage-snapshots")
+
+
+@pytest.fixture
+def prompt_snapshot(request: pytest.FixtureRequest) -> PromptSnapshots:
+    """Checks a prompt, messages or a request against a file: `prompt_snapshot(text, name="planner")`."""
+    return request.config.stash[BOOK].of(request.node)
