@@ -32,6 +32,7 @@ from soundstage.messages import (
 )
 from soundstage.wire import AnswerStamp
 from soundstage.wire._anthropic import AnthropicMessages
+from soundstage.wire._codec import TokenCount
 from soundstage.wire._parts import SEAL
 
 CODEC = AnthropicMessages()
@@ -313,7 +314,7 @@ def test_the_official_client_reads_the_stream_and_sends_it_back_as_history():
 
 def test_the_official_client_reads_a_count():
     seen: list[bytes] = []
-    with client(httpx2.Response(200, content=CODEC.encode_count(42)), seen) as sdk:
+    with client(httpx2.Response(200, content=CODEC.encode_count(TokenCount(42))), seen) as sdk:
         counted = sdk.messages.count_tokens(model="m", messages=[{"role": "user", "content": "12345678"}])
     assert counted.input_tokens == 42
-    assert CODEC.count_tokens(seen[0]) == 2
+    assert CODEC.count_tokens(seen[0]).tokens == 2

@@ -105,7 +105,7 @@ def test_changes_that_a_compaction_block_sums_up_count_too():
 def test_tokens_are_counted_where_the_only_tools_come_within_the_conversation():
     given = json.loads(body(define("c")))
     del given["tools"]
-    assert count(json.dumps(given).encode(), "anthropic") > 0
+    assert count(json.dumps(given).encode(), "anthropic").tokens > 0
 
 
 @pytest.mark.parametrize(

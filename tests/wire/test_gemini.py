@@ -34,6 +34,7 @@ from soundstage.messages import (
     user,
 )
 from soundstage.wire import AnswerStamp
+from soundstage.wire._codec import TokenCount
 from soundstage.wire._gemini import Gemini
 
 CODEC = Gemini()
@@ -321,7 +322,7 @@ def test_functions_that_the_official_client_runs_by_itself_come_back_as_results(
 
 def test_the_official_client_reads_a_count():
     seen: list[httpx.Request] = []
-    with client(httpx.Response(200, content=CODEC.encode_count(42)), seen=seen) as sdk:
+    with client(httpx.Response(200, content=CODEC.encode_count(TokenCount(42))), seen=seen) as sdk:
         counted = sdk.models.count_tokens(model="gemini-test", contents="12345678")
     assert counted.total_tokens == 42
-    assert CODEC.count_tokens(seen[0].content) == 2
+    assert CODEC.count_tokens(seen[0].content).tokens == 2

@@ -312,11 +312,11 @@ def test_a_body_that_is_no_json_object_is_refused(body):
 
 def test_counting_is_four_characters_a_token_over_text_and_tools():
     tools = [{"functionDeclarations": [{"name": "read", "parameters": SCHEMA}]}]
-    assert CODEC.count_tokens(asking(systemInstruction={"parts": [{"text": "123456"}]})) == 2
+    assert CODEC.count_tokens(asking(systemInstruction={"parts": [{"text": "123456"}]})).tokens == 2
     with_tools = -(-(2 + len(json.dumps(tools, separators=(",", ":")))) // 4)
-    assert CODEC.count_tokens(asking(tools=tools)) == with_tools
+    assert CODEC.count_tokens(asking(tools=tools)).tokens == with_tools
     inside = json.dumps({"generateContentRequest": json.loads(asking(tools=tools))}).encode()
-    assert CODEC.count_tokens(inside) == with_tools
+    assert CODEC.count_tokens(inside).tokens == with_tools
 
 
 def test_a_count_is_refused_as_a_request_is():

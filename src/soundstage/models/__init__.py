@@ -1,10 +1,10 @@
 """Models: one seam, and peers behind it that script, journal or break replies."""
 
 from soundstage.models._conditions import When
+from soundstage.models._context import asked_tokens, context, context_edits, edited_context
 from soundstage.models._faulty import FaultyModel
 from soundstage.models._identify import AgentSpec
 from soundstage.models._journaled import JournaledModel, working_on
-from soundstage.models._play import asked_tokens
 from soundstage.models._protocol import Model, Wrapper, close, complete, kind_of
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault
 from soundstage.models._script import Script, load_rules, load_script, script_problems, script_schema
@@ -28,6 +28,9 @@ __all__ = [
     "asked_tokens",
     "close",
     "complete",
+    "context",
+    "context_edits",
+    "edited_context",
     "kind_of",
     "load_rules",
     "load_script",

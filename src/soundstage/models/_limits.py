@@ -20,7 +20,8 @@ from soundstage.messages import (
     ToolCallChunk,
     Usage,
 )
-from soundstage.models._play import CHARACTERS_PER_TOKEN, PreparedReply, length_of, tokens_in
+from soundstage.models._context import CHARACTERS_PER_TOKEN, tokens_in
+from soundstage.models._play import PreparedReply, length_of
 
 TOKENS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 STOPS: Final = ("stop", "stop_sequences", "stopSequences")

@@ -19,10 +19,10 @@ from soundstage.messages import (
     ToolCallChunk,
     Usage,
 )
+from soundstage.models._context import asked_tokens, tokens_in
 from soundstage.models._protocol import close
 from soundstage.models._reply import Reply, ReplyFault
 
-CHARACTERS_PER_TOKEN: Final = 4
 FOREVER: Final = 86_400.0 * 365
 GARBAGE: Final = b'data: {"garbled": \xff\xfe\n\n'
 
@@ -40,25 +40,11 @@ def make(reply: Reply, chunks: list[ModelChunk]) -> PreparedReply:
     return PreparedReply(chunks, reply.finish_reason, tokens_in(sum(map(length_of, chunks))))
 
 
-def tokens_in(text_length: int) -> int:
-    """The estimate that scripted usage is made of: four characters a token, rounded up."""
-    return -(-text_length // CHARACTERS_PER_TOKEN)
-
-
 def length_of(chunk: ModelChunk) -> int:
     """Characters in a chunk."""
     if isinstance(chunk, TextChunk | ThinkingChunk):
         return len(chunk.text)
     return len(chunk.arguments) + len(chunk.name) if isinstance(chunk, ToolCallChunk) else 0
-
-
-def asked_tokens(request: ModelRequest) -> int:
-    """The estimate of what went in: the text of all messages."""
-    asked = 0
-    for message in request.messages:
-        for part in message.parts:
-            asked += len(getattr(part, "text", ""))
-    return tokens_in(asked)
 
 
 def finish_chunk(

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from soundstage.clock import Clock, IdSource, running_clock
 from soundstage.match import preview
 from soundstage.messages import ModelChunk, ModelRequest
+from soundstage.models._compacted import pause_for, with_edits
 from soundstage.models._conditions import PastCall, RequestContext, RequestFacts
 from soundstage.models._conversations import ScriptedConversations
 from soundstage.models._identify import Identifier
@@ -31,6 +32,7 @@ from soundstage.models._script import Script
 from soundstage.models._side import side_reply
 from soundstage.scripts import Rule, Serving, no_match
 
+COMPACTED: Final = "the pause after a compaction"
 _NO_CONTEXT: Final = RequestContext()
 
 
@@ -136,6 +138,8 @@ class ScriptedModel:
         return [again._serve_again(request) for request in requests]
 
     def _serve_again(self, request: ModelRequest) -> ServedRule:
+        if pause_for(request, self._ids):
+            return ServedRule(None, ())
         fitting = self._serving.fitting(*self._asked(request))
         if fitting:
             self._remember(request, fitting[0].reply)
@@ -149,6 +153,8 @@ class ScriptedModel:
 
     def _choose(self, request: ModelRequest) -> _ChosenReply:
         """The answer to `request`; it counts as served."""
+        if pause := pause_for(request, self._ids):
+            return _choice(pause, COMPACTED, -1)
         facts, only = self._asked(request)
         rule = self._serving.choose(facts, only)
         choice = self._serve(rule) if rule is not None else self._without_rule(request, facts, only)
@@ -209,7 +215,8 @@ class ScriptedModel:
         made = self._make(choice, reply, pieces=request.stream or reply.tokens_per_second is not None)
         made, stopped_by = limited(made, request.settings, reply.usage) if request.settings else (made, "")
         self._remember(request, reply)
-        return [*made.chunks, finish_chunk(reply, request, made, choice.served_by, stopped_by)]
+        finish = finish_chunk(reply, request, made, choice.served_by, stopped_by)
+        return with_edits(request, made.chunks, finish, self._ids)
 
     def _whole(self, request: ModelRequest, choice: _ChosenReply) -> list[ModelChunk] | None:
         """All chunks, if none has to be waited for."""

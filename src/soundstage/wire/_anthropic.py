@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from soundstage.errors import ProviderError, RequestRejected
 from soundstage.messages import ModelRequest, ModelResponse
 from soundstage.wire import _anthropic_decode, _anthropic_encode, _sse
-from soundstage.wire._codec import AnswerStamp, Encoder, ErrorAnswer
+from soundstage.wire._codec import AnswerStamp, Encoder, ErrorAnswer, TokenCount
 
 
 class AnthropicMessages:
@@ -35,7 +35,7 @@ class AnthropicMessages:
         """See `Codec.fault`."""
         return _anthropic_encode.fault(error, stamp)
 
-    def count_tokens(self, body: bytes) -> int:
+    def count_tokens(self, body: bytes) -> TokenCount:
         """Estimate the tokens of a request, the same each time.
 
         Args:
@@ -49,6 +49,8 @@ class AnthropicMessages:
         """
         return _anthropic_decode.count(body, self.name)
 
-    def encode_count(self, tokens: int) -> bytes:
+    def encode_count(self, counted: TokenCount) -> bytes:
         """The answer to a request to count."""
-        return _sse.encode_json({"input_tokens": tokens})
+        edited = {} if counted.before is None else {"original_input_tokens": counted.before}
+        shown = {"context_management": edited} if edited else {}
+        return _sse.encode_json({"input_tokens": counted.tokens, **shown})

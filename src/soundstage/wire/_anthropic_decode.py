@@ -7,6 +7,8 @@ others, never part a pair. Content whose type we do not interpret is accepted as
 
 Tools may come and go within a conversation (`tool_addition`, `tool_removal`, and the `tool_changes` of a compaction
 block). A request offers those that are left after its last message. Source: the types of the official SDK.
+
+The messages before a compaction block may be sent or left out; so a conversation may begin with such a block.
 """
 
 from __future__ import annotations
@@ -30,14 +32,16 @@ from soundstage.messages import (
     ToolDefinition,
     ToolResult,
 )
-from soundstage.wire._codec import parse_value
-from soundstage.wire._fields import ANTHROPIC, check_limits
+from soundstage.models import context, edited_context
+from soundstage.wire._codec import TokenCount, parse_value
+from soundstage.wire._fields import ANTHROPIC, check_context, check_limits
 from soundstage.wire._parts import estimate
 
 T = TypeVar("T")
 Block = dict[str, Any]
 
 ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "system": "system"}
+FIELD: Final = "context_management"
 ONLY_IN: Final[dict[str, Role]] = {"tool_use": "assistant", "tool_result": "user"}
 CHANGES: Final = ("tool_addition", "tool_removal")
 MOST_STOPS: Final = 8191
@@ -59,11 +63,16 @@ def decode(body: bytes, format: str) -> ModelRequest:  # noqa: A002
     return _request(given, format)
 
 
-def count(body: bytes, format: str) -> int:  # noqa: A002
-    """The estimated tokens of a body that was posted to be counted."""
+def count(body: bytes, format: str) -> TokenCount:  # noqa: A002
+    """The estimated tokens of a body that was posted to be counted. What is to be compacted is counted as it is."""
     given = _object(body)
     request = _request(given, format)
-    return estimate(request.messages, msgspec.json.encode(given["tools"]) if given.get("tools") else b"")
+    tools = msgspec.json.encode(given["tools"]) if given.get("tools") else b""
+    tokens = estimate(context(request.messages), tools)
+    if not request.settings.get(FIELD):
+        return TokenCount(tokens)
+    cleared = sum(edit["cleared_input_tokens"] for edit in edited_context(request).applied)
+    return TokenCount(tokens - cleared, tokens)
 
 
 def _refuse(message: str) -> NoReturn:
@@ -101,7 +110,7 @@ def _request(given: Block, format: str) -> ModelRequest:  # noqa: A002
     if not model:
         _refuse("model: String should have at least 1 character")
     messages = _messages(_field(given, "messages", list))
-    _check_fields(given)
+    _check_fields(given, format)
     return ModelRequest(
         model=model,
         messages=(*_system(given.get("system")), *messages),
@@ -112,13 +121,14 @@ def _request(given: Block, format: str) -> ModelRequest:  # noqa: A002
     )
 
 
-def _check_fields(given: Block) -> None:
+def _check_fields(given: Block, format: str) -> None:  # noqa: A002
     if given.get("thread") is not None:
         raise RequestRejected(
             "thread: Soundstage does not hold threads; send the full conversation without `thread`.",
             code="thread_unsupported_request",
         )
     ANTHROPIC.check(given)
+    check_context(format, given, "{path}: {problem}")
     _optional(given, "stop_sequences", list)
     check_limits(given, {}, "stop_sequences", MOST_STOPS, "{name}: Input should be {wanted}")
 
@@ -138,12 +148,16 @@ def _messages(given: list[Any]) -> tuple[Message, ...]:
         _refuse("messages: at least one message is required")
     messages = tuple(_message(message, f"messages.{number}") for number, message in enumerate(given))
     first = next((message.role for message in messages if message.role != "system"), "system")
-    if first != "user":
+    if first != "user" and not any(map(_is_summary, messages[0].parts)):
         _refuse('messages: first message must use the "user" role')
     for number, message in enumerate(messages):
         _check_content(number, message, last=number == len(messages) - 1)
     _check_pairs(messages)
     return messages
+
+
+def _is_summary(part: Part) -> bool:
+    return isinstance(part, Opaque) and part.type == "compaction"
 
 
 def _message(given: Any, where: str) -> Message:
@@ -222,7 +236,14 @@ def _tool_result(block: Block, where: str) -> Part:
     )
 
 
+def _compaction(block: Block, where: str) -> Part:
+    if _optional(block, "content", str, where) == "":
+        _refuse(f"{where}.content: String should have at least 1 character")
+    return Opaque(type="compaction", data=block)
+
+
 _BLOCKS: Final[dict[str, Callable[[Block, str], Part]]] = {
+    "compaction": _compaction,
     "text": _text,
     "thinking": _thinking,
     "tool_use": _tool_use,

@@ -9,12 +9,12 @@ Source: the provider's reference for streamed messages and for errors.
 they replace the estimate. Thinking without a signature gets one of ours, since clients have to send one back.
 
 An opaque part that is a field belongs to the block before it, or to the message. In a stream, citations have deltas;
-another field of a block has none, and is left out.
+another field of a block has none, and is left out. The summary of a compaction comes in one delta.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from soundstage.errors import ProviderError, RequestRejected
 from soundstage.messages import (
@@ -62,6 +62,8 @@ ERRORS: Final = {
     529: "overloaded_error",
 }
 OF_MESSAGE: Final = ("container", "stop_details", "context_management")  # fields that are not a block's
+OF_USAGE: Final = ("iterations",)
+COMPACTION: Final = "compaction"
 DETAILED: Final = ("thread_unsupported_request",)  # codes that clients look for
 _PING: Final = _sse.event("ping", {"type": "ping"})
 _STOP: Final = _sse.event("message_stop", {"type": "message_stop"})
@@ -73,15 +75,26 @@ def encode(response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -
     omitted = omits_thinking(request)
     for part in response.parts:
         if isinstance(part, Opaque) and is_field(part):
-            place = message if part.type in OF_MESSAGE or not message["content"] else message["content"][-1]
-            place.update(part.data)
+            _place_of(part, message).update(part.data)
         else:
             message["content"].append(_block(part, omitted=omitted))
-    return _sse.encode_json(message | _stop(response))
+    compacted = bool(message["content"]) and message["content"][-1]["type"] == COMPACTION
+    return _sse.encode_json(message | _stop(response, compacted=compacted))
 
 
-def _stop(finish: ModelResponse | FinishChunk) -> dict[str, Any]:
-    """The reason why the model stopped."""
+def _place_of(field: Opaque, message: dict[str, Any]) -> dict[str, Any]:
+    """Find the object that a field stands in: the usage, the message, or its last block."""
+    if field.type in OF_USAGE:
+        return cast(dict[str, Any], message["usage"])
+    if field.type in OF_MESSAGE or not message["content"]:
+        return message
+    return cast(dict[str, Any], message["content"][-1])
+
+
+def _stop(finish: ModelResponse | FinishChunk, *, compacted: bool) -> dict[str, Any]:
+    """The reason why the model stopped; a pause behind a compaction has a name of its own."""
+    if compacted and finish.finish == "pause":
+        return {"stop_reason": COMPACTION, "stop_sequence": None}
     if finish.stopped_by:
         return {"stop_reason": "stop_sequence", "stop_sequence": finish.stopped_by}
     return {"stop_reason": FINISH[finish.finish], "stop_sequence": None}
@@ -147,6 +160,8 @@ class MessageEncoder:
         self._unsealed = ""  # the seal of the open block, if it brings none
         self._delta = b""
         self._fields: dict[str, Any] = {}  # of the message, for its end
+        self._steps: dict[str, Any] = {}  # of its usage
+        self._kind = ""  # of the latest block
         self._omits = omits_thinking(request)
 
     def begin(self) -> bytes:
@@ -174,6 +189,8 @@ class MessageEncoder:
         """The events for a field of the open block; one of the message waits for its end."""
         if chunk.type in OF_MESSAGE:
             self._fields |= chunk.data
+        elif chunk.type in OF_USAGE:
+            self._steps |= chunk.data
         if chunk.type != "citations" or not self._open:
             return b""
         deltas = [{"type": "citations_delta", "citation": citation} for citation in chunk.data["citations"]]
@@ -191,12 +208,13 @@ class MessageEncoder:
         self._number += 1
         self._unsealed = SEAL if isinstance(chunk, ThinkingChunk) else ""
         content, delta = _opening(chunk)
+        self._kind = content["type"]
         self._delta = (
             b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{%s:'
             % (self._number, delta)
         )
         event = {"type": "content_block_start", "index": self._number, "content_block": content}
-        return stopped + _sse.event("content_block_start", event)
+        return stopped + _sse.event("content_block_start", event) + _summary(chunk, self._number)
 
     def _stop(self) -> bytes:
         """The end of the open block; the seal on thinking comes right before it."""
@@ -214,9 +232,9 @@ class MessageEncoder:
     def finish(self, finish: FinishChunk) -> bytes:
         event = {
             "type": "message_delta",
-            "delta": _stop(finish)
+            "delta": _stop(finish, compacted=self._kind == COMPACTION)
             | {name: self._fields.pop(name) for name in OF_MESSAGE[:2] if name in self._fields},
-            "usage": _usage(finish.usage),
+            "usage": _usage(finish.usage) | self._steps,
             **self._fields,
         }
         return self._stop() + _sse.event("message_delta", event) + _STOP
@@ -232,9 +250,22 @@ def _opening(chunk: BlockChunk) -> tuple[dict[str, Any], bytes]:
     if isinstance(chunk, ThinkingChunk):
         return {"type": "thinking", "thinking": "", "signature": ""}, b'"type":"thinking_delta","thinking"'
     if isinstance(chunk, ToolCallChunk):
-        block = {"type": "tool_use", "id": chunk.id, "name": chunk.name, "input": {}}
-        return block, b'"type":"input_json_delta","partial_json"'
-    return _opaque(chunk.type, chunk.data), b""
+        call = {"type": "tool_use", "id": chunk.id, "name": chunk.name, "input": {}}
+        return call, b'"type":"input_json_delta","partial_json"'
+    block = _opaque(chunk.type, chunk.data)
+    if chunk.type == COMPACTION:
+        block["content"] = None  # its summary follows
+    return block, b""
+
+
+def _summary(chunk: BlockChunk, number: int) -> bytes:
+    """The summary of a compaction: it comes in one piece."""
+    if not isinstance(chunk, OpaqueChunk) or chunk.type != COMPACTION:
+        return b""
+    given = _opaque(chunk.type, chunk.data)
+    told = [(name, given[name]) for name in ("content", "encrypted_content") if name in given]
+    delta = {"type": "compaction_delta", **dict(told)}
+    return _sse.event("content_block_delta", {"type": "content_block_delta", "index": number, "delta": delta})
 
 
 def _error(error: ProviderError | RequestRejected, stamp: AnswerStamp) -> dict[str, Any]:

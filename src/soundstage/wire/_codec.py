@@ -33,6 +33,13 @@ class ErrorAnswer(NamedTuple):
     body: bytes
 
 
+class TokenCount(NamedTuple):
+    """The tokens of a request that was posted to be counted, and how many it had before its context was edited."""
+
+    tokens: int
+    before: int | None = None
+
+
 class Encoder(Protocol):
     """One streamed answer. Each call returns the bytes to send, possibly none."""
 

@@ -29,7 +29,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
+import msgspec
+
 from soundstage.errors import RequestRejected
+from soundstage.models import context_edits
 from soundstage.wire import _fields_anthropic, _fields_chat, _fields_gemini, _fields_responses
 
 _LINE: Final = re.compile(r"(\w+)(?:\[([^\]]*)\])?\s*([:=])(.*)", re.DOTALL)
@@ -321,6 +324,26 @@ def check_limits(
     right = isinstance(stops, list) and len(stops) <= most and all(isinstance(stop, str) for stop in stops)
     if stops is not None and not right:
         _refuse_limit(words, texts, f"a string or an array of at most {most} strings")
+
+
+def check_context(format: str, given: Mapping[str, Any], words: str) -> None:  # noqa: A002
+    """The edits of the context that a request asks for are those that the format has.
+
+    Args:
+        format: of the request.
+        given: the request.
+        words: the provider's refusal, with places for the `path` and the `problem`.
+
+    Raises:
+        RequestRejected: for the first that is wrong.
+    """
+    try:
+        context_edits(format, given.get("context_management"))
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        path = "context_management" + place.rstrip("`")
+        refusal = words.format(path=path, problem=problem)
+        raise RequestRejected(refusal, param=path, code="invalid_value") from None
 
 
 def _refuse_limit(words: str, name: str, wanted: str) -> NoReturn:

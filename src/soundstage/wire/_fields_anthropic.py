@@ -12,11 +12,11 @@ from typing import Final
 
 TABLE: Final = """
 Request:
-    max_tokens messages>Message model stop_sequences stream system>TextBlock thread>Thread tools>Tools | betas
-    billing_policy>BillingPolicy cache_control>CacheControlEphemeral context_management>ContextManagementConfig
-    diagnostics>Diagnostics fallback_credit_token>FallbackCreditToken inference_geo metadata>Metadata
-    output_config>OutputConfig output_format service_tier speed temperature thinking>Thinking
-    tool_choice>ToolChoice top_k top_p user_profile_id workspace_id | container>ContainerParams
+    context_management>ContextManagementConfig max_tokens messages>Message model stop_sequences stream
+    system>TextBlock thread>Thread tools>Tools | betas billing_policy>BillingPolicy
+    cache_control>CacheControlEphemeral diagnostics>Diagnostics fallback_credit_token>FallbackCreditToken
+    inference_geo metadata>Metadata output_config>OutputConfig output_format service_tier speed temperature
+    thinking>Thinking tool_choice>ToolChoice top_k top_p user_profile_id workspace_id | container>ContainerParams
     mcp_servers>RequestMCPServerURLDefinition fallbacks>Fallback compaction>CompactionConfig
 UserMessage: content>Content role |
 SystemMessage: content>SystemMessageContent role | output_config>SystemMessageOutputConfig | clear_at="never"
@@ -89,7 +89,7 @@ ToolSearchToolRegex20251119[tool_search_tool_regex,tool_search_tool_regex_202511
     name type | allowed_callers cache_control>CacheControlEphemeral defer_loading strict
 BillingPolicy[billing_policy]: | bill_to type
 CompactionConfig[summarize]: | instructions type
-ContextManagementConfig: | edits>Edit
+ContextManagementConfig: edits>Edit |
 FallbackCreditToken: | mode token
 Fallback: | max_tokens model output_config>OutputConfig speed thinking>Thinking
 RequestMCPServerURLDefinition[url]:
@@ -178,7 +178,7 @@ MCPToolUseBlock[mcp_tool_use]: name type | cache_control>CacheControlEphemeral i
 RequestMCPToolResultBlock[mcp_tool_result]:
     type | cache_control>CacheControlEphemeral content>TextBlock is_error tool_use_id
 CompactionBlock[compaction]:
-    tool_changes>ToolChange type | cache_control>CacheControlEphemeral content encrypted_content signature
+    content encrypted_content tool_changes>ToolChange type | cache_control>CacheControlEphemeral signature
 RequestToolAdditionBlock[tool_addition]: tool>ToolAdditionTool type | cache_control>CacheControlEphemeral
 RequestToolRemovalBlock[tool_removal]: tool>ToolRemovalTool type | cache_control>CacheControlEphemeral
 MCPToolListingBlock[mcp_tool_listing]: type | mcp_server_name tools>MCPTool
@@ -186,11 +186,10 @@ FallbackBlock[fallback]: | from>FallbackInfo to>FallbackInfo trigger>FallbackRef
 MCPToolResultBlock[mcp_tool_result]: type | content>TextBlock is_error tool_use_id
 SystemMessageOutputConfig: | effort
 ClearToolUses20250919Edit[clear_tool_uses_20250919]:
-    type | clear_at_least>InputTokensClearAtLeast clear_tool_inputs exclude_tools keep>ToolUsesKeep
-    trigger>Trigger
-ClearThinking20251015Edit[clear_thinking_20251015]: | keep>Keep type
+    clear_at_least>InputTokensClearAtLeast exclude_tools keep>ToolUsesKeep trigger>Trigger type | clear_tool_inputs
+ClearThinking20251015Edit[clear_thinking_20251015]: keep>Keep type |
 Compact20260112Edit[compact_20260112]:
-    | instructions trigger>InputTokensClearAtLeast type | pause_after_compaction=false
+    pause_after_compaction trigger>InputTokensClearAtLeast type | instructions
 RequestMCPServerToolConfiguration: | allowed_tools enabled
 TokenTaskBudget[tokens]: | remaining total type
 ThinkingBlockBinding: | prefix_mismatch_behavior
@@ -242,9 +241,9 @@ FallbackInfo: | model
 ToolAdditionBlock[tool_addition]: tool>ToolAdditionTool type |
 ToolRemovalBlock[tool_removal]: tool>ToolRemovalTool type |
 FallbackRefusalTrigger[refusal]: | category type
-InputTokensClearAtLeast[input_tokens]: | type value
+InputTokensClearAtLeast[input_tokens]: type value |
 ToolUsesKeep[tool_uses]: type | value
-ThinkingTurns[thinking_turns]: | type value
+ThinkingTurns[thinking_turns]: type value |
 BrowserStateTabEntry: | active tab_id title url
 BrowserStateChangeTabOpened[tab_opened]: | tab_id type
 BrowserStateChangeDownloadStarted[download_started]: | download_id type url

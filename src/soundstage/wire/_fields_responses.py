@@ -12,16 +12,16 @@ from typing import Final
 
 TABLE: Final = """
 Request:
-    include input>Input instructions max_completion_tokens max_output_tokens messages model previous_response_id
-    prompt>Prompt reasoning>Reasoning reasoning_effort response_format store stream text>TextConfig tools>Tool |
-    access_programs>AccessPrograms background_options>BackgroundOptions client_metadata
-    context_management>ContextManagement max_tool_calls metadata parallel_tool_calls prompt_cache_key
+    context_management>ContextManagement include input>Input instructions max_completion_tokens max_output_tokens
+    messages model previous_response_id prompt>Prompt reasoning>Reasoning reasoning_effort response_format store
+    stream text>TextConfig tools>Tool | access_programs>AccessPrograms background_options>BackgroundOptions
+    client_metadata max_tool_calls metadata parallel_tool_calls prompt_cache_key
     prompt_cache_options>PromptCacheOptions prompt_cache_retention safety_identifier service_tier
     stream_options>StreamOptions temperature tool_choice>ToolChoice top_p truncation user | background=false
     conversation>Conversation top_logprobs=0 moderation>Moderation image>Image
 AccessPrograms: | cyber
 BackgroundOptions: | completion_window continuation_id
-ContextManagement: | compact_threshold type
+ContextManagement: compact_threshold type |
 Conversation: | id
 Image: | context_compression
 EasyInputMessage[-,message]:
@@ -43,7 +43,7 @@ ToolSearchOutputItem[tool_search_output]: call_id execution id tools>Tool type |
 AdditionalTools[additional_tools]: tools>Tool type | id role
 ConfigurationUpdateItem[configuration_update]: | id reasoning>Reasoning2 type | text>Text
 ReasoningItem[reasoning]: content>Content encrypted_content summary>Summary type | id status
-CompactionItem[compaction]: | created_by encrypted_content id type
+CompactionItem[compaction]: encrypted_content type | created_by id
 ImageGenerationCall[image_generation_call]:
     | action background error>ImageGenerationCallError id output_format quality result revised_prompt size status
     svg_usage>ImageGenerationCallSvgUsage type

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from soundstage.errors import ProviderError, RequestRejected
 from soundstage.messages import ModelRequest, ModelResponse
 from soundstage.wire import _gemini_decode, _gemini_encode, _sse
-from soundstage.wire._codec import AnswerStamp, Encoder, ErrorAnswer
+from soundstage.wire._codec import AnswerStamp, Encoder, ErrorAnswer, TokenCount
 
 
 class Gemini:
@@ -40,7 +40,7 @@ class Gemini:
         """See `Codec.fault`."""
         return _gemini_encode.fault(error)
 
-    def count_tokens(self, body: bytes) -> int:
+    def count_tokens(self, body: bytes) -> TokenCount:
         """Estimate the tokens of a request, the same each time.
 
         Args:
@@ -52,8 +52,8 @@ class Gemini:
         Raises:
             RequestRejected: as `decode` does; the order of calls and results is not looked at.
         """
-        return _gemini_decode.count(body)
+        return TokenCount(_gemini_decode.count(body))
 
-    def encode_count(self, tokens: int) -> bytes:
+    def encode_count(self, counted: TokenCount) -> bytes:
         """The answer to a request to count."""
-        return _sse.encode_json({"totalTokens": tokens})
+        return _sse.encode_json({"totalTokens": counted.tokens})

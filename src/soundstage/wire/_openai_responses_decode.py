@@ -158,6 +158,7 @@ def _check_parameters(given: dict[str, Any]) -> None:
                 code="unsupported_parameter",
             )
     _fields.check_limits(given, {"max_output_tokens": 16}, "", 0)
+    _fields.check_context(NAME, given, "Invalid value for '{path}': {problem}.")
     include = given.get("include")
     if include is not None and not isinstance(include, list):
         raise _openai.wrong_type("include", "an array", include)
@@ -311,6 +312,11 @@ def _reasoning(given: dict[str, Any], where: str) -> Message:
     return Message(role="assistant", parts=(thinking,))
 
 
+def _compaction(given: dict[str, Any], where: str) -> Message:
+    _openai.required_text(given, "encrypted_content", where)
+    return Message(role="assistant", parts=(Opaque(type="compaction", data=given),))
+
+
 _ITEMS: Final[dict[str, Callable[[dict[str, Any], str], Message]]] = {
     "message": _message,
     "function_call": _function_call,
@@ -318,6 +324,7 @@ _ITEMS: Final[dict[str, Callable[[dict[str, Any], str], Message]]] = {
     "custom_tool_call": _custom_call,
     "custom_tool_call_output": _call_output,
     "reasoning": _reasoning,
+    "compaction": _compaction,
     "shell_call": _built_in_call,
     "shell_call_output": _built_in_output,
     "local_shell_call": _built_in_call,

@@ -40,8 +40,8 @@ def answer(found: MatchedRoute, body: bytes) -> tuple[str, bytes]:
 
 def _count(found: MatchedRoute, body: bytes) -> tuple[str, bytes]:
     codec = _COUNTERS[found.format]
-    tokens = codec.count_tokens(body)
-    return f"token count: {tokens}", codec.encode_count(tokens)
+    counted = codec.count_tokens(body)
+    return f"token count: {counted.tokens}", codec.encode_count(counted)
 
 
 def _embed(found: MatchedRoute, body: bytes) -> tuple[str, bytes]:
