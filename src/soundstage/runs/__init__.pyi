@@ -59,6 +59,7 @@ from .result import (
 from .result import (
     build_result as build_result,
 )
+from .runner._app import AppSession as AppSession
 from .runner._budget import Budget as Budget
 from .runner._budget import projected_cost as projected_cost
 from .runner._config import RunConfig as RunConfig

@@ -132,9 +132,10 @@ def _checked(source: str, name: str, value: Any) -> Any:
 
 
 def _unknown(name: str, source: str) -> ConfigError:
-    near = near_names(name, _TYPES, cutoff=0.5)
+    near = near_names(name, _TYPES)
+    own = f"options={{{name!r}: ...}} for an option of the target"
     return ConfigError(
         f"{source}.{name}: a run has no such setting",
-        expected="one of " + ", ".join(_TYPES) + "; what is the target's own goes into `options`",
-        hint=f"write {near[0]!r}" if near else f"options={{{name!r}: ...}}, or remove it",
+        expected="one of " + ", ".join(_TYPES),
+        hint=f"write {near[0]!r}, or {own}" if near else own,
     )

@@ -36,7 +36,7 @@ def record_of(
         outcome="aborted" if result.abort else "unknown",
         reason=next(iter(result.reasons), ""),
         labels=dict(labels or {}),
-        tokens=result.usage.total_tokens,
+        tokens=result.usage.total_tokens or None,
         cost=result.cost.amount if result.cost is not None else None,
         warnings=result.warnings,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 
 from soundstage.errors import WrongTypeError
 
@@ -30,6 +30,11 @@ class PromptPieces:
             raise WrongTypeError("a piece of a prompt is a text", seen=repr(piece))
         self.taken += 1
         return piece
+
+    async def close(self) -> None:
+        """Let go of the pieces that nobody has taken."""
+        if isinstance(self._pieces, AsyncGenerator):
+            await self._pieces.aclose()
 
 
 def prompt_for_target(prompt: object) -> str | PromptPieces:

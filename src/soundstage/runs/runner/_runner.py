@@ -259,6 +259,8 @@ def _result(underway: RunUnderway, plan: RunPlan) -> RunResult:
     changes: dict[str, Any] = {"id": plan.id, "warnings": (*result.warnings, *underway.warnings)}
     if reply is not None:
         changes["output"] = reply.text
+    if underway.stopped is not None:
+        changes |= {"status": "partial", "abort": underway.stopped.reason}
     failure = ""
     if underway.stopped is None and error is not None:
         failure = f"{type(error).__name__}: {error}".splitlines()[0]

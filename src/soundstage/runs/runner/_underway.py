@@ -99,8 +99,13 @@ class RunUnderway:
         """Have the run stopped; the first reason counts."""
         if self.stopped is None:
             self.stopped = StoppedRun(reason, detail, error)
-            self._journal.append(RunAborted(reason=reason, detail=detail), source=SOURCE)
             self._stopping.set()
+            try:
+                self._journal.append(RunAborted(reason=reason, detail=detail), source=SOURCE)
+            except (
+                SoundstageError
+            ) as problem:  # the disk is full, or the journal closed: that must not hold up the end
+                self.warnings.append(f"the journal has no word of the end: {_first_line(problem)}")
 
     def _stop_for_watcher(self, detail: str, error: Exception | None) -> None:
         self.stop("watcher", detail, error)
@@ -169,6 +174,9 @@ class RunUnderway:
             return
         except Exception as error:  # noqa: BLE001  (it is raised when the result is there)
             self.error = error
+        finally:
+            if isinstance(self._plan.prompt, PromptPieces):
+                await self._plan.prompt.close()
         await self._watchers.tell()
 
     async def _attempts(self) -> AgentReply:
