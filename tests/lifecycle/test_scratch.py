@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from soundstage.lifecycle import ScratchFolder, started_at
-from soundstage.lifecycle._scratch import sweep
+from soundstage.lifecycle._scratch import mounts_in, sweep
 
 OWNER = """
 import os, subprocess, sys
@@ -209,3 +209,9 @@ def test_what_is_mounted_in_a_folder_is_not_removed_with_it(parent: Path) -> Non
     )
     assert (precious / "file").exists()
     assert done.stdout == "refused, then removed\n", done.stderr
+
+
+def test_a_mount_point_is_found_over_a_folder_and_in_it_and_not_beside_it() -> None:
+    assert {Path("/"), Path("/proc")} <= set(mounts_in(Path("/")))
+    assert Path("/proc") in mounts_in(Path("/proc"))
+    assert mounts_in(Path("/pro")) == []

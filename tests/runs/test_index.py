@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 
 import pytest
+import sqlalchemy
 
 from soundstage.errors import ConfigError, EnvironmentProblem
 from soundstage.journal import read_journal
@@ -176,3 +178,63 @@ def test_sqlalchemy_is_not_loaded_before_an_index_is_used():
         assert "sqlalchemy" not in sys.modules
     """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_index_that_another_process_has_made_anew_is_read_and_written_by_a_store_that_is_open(filled):
+    assert ids(filled) == ALL
+    other = RunStore(filled.root)
+    other.catalogue.rebuild("a test")
+    other.save(run_of(4))
+    other.close()
+    assert ids(filled) == ["run4", *ALL]
+    filled.save(run_of(5))
+    with sqlite3.connect(filled.root / "runs.db") as connection:
+        rows = [row for (row,) in connection.execute("SELECT id FROM soundstage_runs ORDER BY id DESC")]
+    connection.close()
+    assert rows == ["run5", "run4", *ALL]  # it has not written to a file that is gone
+
+
+def test_a_process_that_was_forked_uses_no_connection_of_its_parent(filled, monkeypatch):
+    filled.list()
+    connected = []
+    sqlalchemy.event.listen(filled.catalogue._opened._engine, "connect", lambda *_: connected.append(1))
+    filled.list()
+    assert connected == []
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    filled.list()
+    filled.list()
+    assert connected == [1]
+
+
+def test_a_folder_that_is_copied_in_by_hand_before_a_run_is_saved_is_listed(filled, tmp_path):
+    filled.list()
+    saved = RunStore(tmp_path / "other").save(run_of(9))
+    shutil.copytree(saved.path, filled.root / "runs" / saved.path.name)
+    filled.save(run_of(4))
+    assert ids(filled) == ["run9", "run4", *ALL]
+
+
+FORKS = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from soundstage.runs import RunStore
+from support.stores import run_of
+
+store = RunStore({root!r})
+store.save(run_of(1))
+for number in (2, 3):
+    if not os.fork():
+        store.save(run_of(number))
+        sys.exit(0)
+    assert os.wait()[1] == 0
+store.save(run_of(4))
+print([record.id for record in store.list()])
+"""
+
+
+@pytest.mark.full
+def test_processes_that_are_forked_from_one_with_an_open_store_save_beside_it(root, pytestconfig):
+    code = FORKS.format(tests=str(pytestconfig.rootpath / "tests"), root=str(root))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "['run4', 'run3', 'run2', 'run1']\n"), done.stderr
+    assert ids(RunStore(root)) == ["run4", "run3", "run2", "run1"]

@@ -80,6 +80,27 @@ def test_a_kill_within_one_tick_of_the_file_system_hides_no_run(root):
     assert [record.id for record in RunStore(root).list()] == ["run2", "run1"]
 
 
+class CleanedDisk(QuickDisk):
+    """Another process removes content of the store after a saver has seen that it is there."""
+
+    def write(self, path, pieces):
+        super().write(path, pieces)
+        if path.name == "journal.jsonl":
+            for content in (path.parents[3] / "objects").glob("??/*"):
+                content.unlink()
+
+
+def test_content_that_is_removed_while_a_run_with_it_is_saved_comes_back(root):
+    RunStore(root, disk=QuickDisk()).save(run_of(1), files={"a": b"of both"})
+    saved = RunStore(root, disk=CleanedDisk()).save(run_of(2), files={"a": b"of both"})
+    assert saved.files["a"].content() == b"of both"
+
+
+def test_content_that_the_store_has_is_not_written_again(tmp_path, records):
+    written = [step for step in steps_of_a_save(tmp_path, records) if step.startswith("write")]
+    assert written == ["write 1", "write journal.jsonl", "write run.json"]  # the new one of two files
+
+
 def test_a_disk_that_is_full_at_any_step_says_how_to_clean_and_the_next_save_works(tmp_path, records):
     for number, step in enumerate(steps_of_a_save(tmp_path, records)):
         root = tmp_path / str(number)

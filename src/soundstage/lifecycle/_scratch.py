@@ -122,13 +122,14 @@ def remove_tree(root: Path) -> None:
 
 def mounts_in(root: Path) -> list[Path]:
     """The mount points in a folder, or over it."""
-    within = Path(os.path.realpath(root))
+    within = os.path.realpath(root)
     try:
         lines = (PROC / "self/mountinfo").read_bytes().splitlines()
     except OSError:  # another system
         return [Path(folder) for folder, _, _ in os.walk(within) if os.path.ismount(folder)]
-    places = (line.split()[_MOUNT_POINT].decode("unicode_escape").encode("latin-1") for line in lines)
-    return [path for path in map(Path, map(os.fsdecode, places)) if path.is_relative_to(within)]
+    escaped = (line.split(maxsplit=_MOUNT_POINT + 1)[_MOUNT_POINT] for line in lines)
+    places = (os.fsdecode(place.decode("unicode_escape").encode("latin-1")) for place in escaped)
+    return [Path(place) for place in places if f"{place}/".startswith(f"{within}/".replace("//", "/"))]
 
 
 def _unlock(root: Path) -> None:

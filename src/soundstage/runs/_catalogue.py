@@ -102,7 +102,7 @@ class Catalogue:
         """
         problem: EnvironmentProblem | None = None
         try:
-            self.ask(lambda index: index.mark_stale(), held=True)
+            self._mark_stale()
         except EnvironmentProblem as error:
             problem = error
         step()
@@ -117,6 +117,13 @@ class Catalogue:
             problem = error
         if problem is not None:
             raise problem
+
+    def _mark_stale(self) -> None:
+        """One question if the index is up to date, as it is nearly always."""
+        with contextlib.suppress(IndexDamagedError):
+            if self._index(held=True).mark_stale(self._looks()):
+                return
+        self.ask(lambda index: index.mark_stale(self._looks()), held=True)
 
     def rebuild(self, reason: str) -> int:
         """Make the index anew out of the folders; how many runs there are."""

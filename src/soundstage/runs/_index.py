@@ -9,9 +9,11 @@ SQLAlchemy is imported here alone. Several stores may share one server: each has
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -88,11 +90,18 @@ class RunIndex:
         self._store = store
         self._engine = self._made_engine()
         self._ready = False
+        self._of: tuple[int, ...] = ()
+        mine = _STORES.c.store == store  # what each save says is put together once
+        fits = sql.and_(mine, _STORES.c.layout == LAYOUT, _STORES.c.seen == sql.bindparam("looks"))
+        self._to_stale = sql.update(_STORES).where(fits).values(seen=STALE)
+        self._to_seen = sql.update(_STORES).where(mine).values(seen=sql.bindparam("looks"), layout=LAYOUT)
+        weakref.finalize(self, self._engine.dispose)
 
     def _made_engine(self) -> sql.Engine:
         if not self._sqlite:
             return sql.create_engine(self._url, pool_size=1, pool_pre_ping=True)
-        engine = sql.create_engine(self._url, poolclass=sql.NullPool, connect_args={"timeout": _BUSY})
+        own = {"timeout": _BUSY, "check_same_thread": False}
+        engine = sql.create_engine(self._url, poolclass=sql.QueuePool, pool_size=1, connect_args=own)
         sql.event.listen(engine, "connect", _set_up_sqlite)
         return engine
 
@@ -104,9 +113,10 @@ class RunIndex:
         """Let go of connections."""
         self._engine.dispose()
 
-    @contextmanager
+    @contextlib.contextmanager
     def _connected(self) -> Iterator[sql.Connection]:
         """A transaction; errors of the database come out as ours."""
+        self._let_go_of_others()
         try:
             with self._engine.begin() as connection:
                 if not self._ready:
@@ -117,6 +127,18 @@ class RunIndex:
             raise self._translated(error) from error
         except msgspec.DecodeError as error:
             raise IndexDamagedError(str(error)) from error
+
+    def _let_go_of_others(self) -> None:
+        """Use no connection to a file that has been replaced, and none of the process that this one comes from."""
+        now: tuple[int, ...] = (os.getpid(),)
+        if self._sqlite:
+            with contextlib.suppress(OSError):
+                found = Path(str(self._url.database)).stat()
+                now = (*now, found.st_dev, found.st_ino)
+        if self._of and now != self._of:
+            self._engine.dispose(close=now[0] == self._of[0])
+            self._ready = False
+        self._of = now
 
     def _translated(self, error: exc.DBAPIError) -> Exception:
         """The table at which errors of databases cross."""
@@ -153,10 +175,14 @@ class RunIndex:
             raise IndexDamagedError(f"its tables are of layout {row.layout}")
         return STALE if row is None else int(row.seen)
 
-    def mark_stale(self) -> None:
-        """Say that the folder of all runs is about to change."""
+    def mark_stale(self, seen: int) -> bool:
+        """Say that the folder of all runs is about to change, if the index has it as it looks now; whether it has.
+
+        Args:
+            seen: how it looks.
+        """
         with self._connected() as connection:
-            self._mark(connection, STALE)
+            return bool(connection.execute(self._to_stale, {"looks": seen}).rowcount)
 
     def change(self, *, add: Iterable[RunRecord] = (), remove: Iterable[str] = (), seen: int) -> None:
         """Add and remove rows, and say how the folder of all runs looks now, all in one step.
@@ -199,8 +225,7 @@ class RunIndex:
         }
 
     def _mark(self, connection: sql.Connection, seen: int) -> None:
-        mine = _STORES.c.store == self._store
-        done = connection.execute(sql.update(_STORES).where(mine).values(seen=seen, layout=LAYOUT))
+        done = connection.execute(self._to_seen, {"looks": seen})
         if not done.rowcount:
             connection.execute(sql.insert(_STORES).values(store=self._store, layout=LAYOUT, seen=seen))
 
@@ -230,7 +255,7 @@ class RunIndex:
     def make_anew(self) -> None:
         """Replace all tables by empty ones; other stores of the same server fill theirs when they are asked."""
         self._engine.dispose()
-        self._ready = True
+        self._ready, self._of = True, ()
         if self._sqlite:
             for ending in ("", "-wal", "-shm"):
                 Path(f"{self._url.database}{ending}").unlink(missing_ok=True)

@@ -80,8 +80,8 @@ def locked(path: Path, *, doing: str, within: float = WITHIN) -> Iterator[None]:
         with contextlib.suppress(
             OSError
         ):  # it is for others to read: a full disk shall not keep a cleanup away
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"process {os.getpid()}, to {doing}".encode(), 0)
+            holder = f"process {os.getpid()}, to {doing}".encode()
+            os.pwrite(handle, holder.ljust(_HOLDER)[:_HOLDER], 0)
         yield
     finally:
         os.close(handle)
@@ -90,7 +90,7 @@ def locked(path: Path, *, doing: str, within: float = WITHIN) -> Iterator[None]:
 def _busy(path: Path) -> StoreBusyError:
     holder = ""
     with contextlib.suppress(OSError):
-        holder = path.read_bytes()[:_HOLDER].decode(errors="replace")
+        holder = path.read_bytes()[:_HOLDER].decode(errors="replace").strip()
     return StoreBusyError(
         f"the store {path.parent} is in use",
         seen=f"its lock is held by {holder or 'another process'}",

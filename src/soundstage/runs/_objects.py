@@ -1,7 +1,8 @@
 """Content by its hash: equal content lies in a store once, however many runs have it.
 
 Content is first staged in a folder of its owner, without a lock, where it is cleaned of secrets and hashed as it
-comes by. Then, with the lock, it is moved to its place, in one step. So what lies at its place is always whole.
+comes by. Then, with the lock, it is moved to its place, in one step. So what lies at its place is always whole. What
+is no file is hashed first, and only written if the store has it not.
 """
 
 from __future__ import annotations
@@ -22,10 +23,17 @@ Content = bytes | str | Path
 
 
 class StagedContent(NamedTuple):
-    """Content on its way: its reference, and where it is."""
+    """Content on its way.
+
+    Args:
+        blob: its reference.
+        place: where it is, unless the store had it.
+        data: what it is, unless it comes from a file.
+    """
 
     blob: Blob
     place: Path
+    data: bytes | None = None
 
 
 class Objects:
@@ -61,6 +69,12 @@ class Objects:
         Raises:
             EnvironmentProblem: if it is a path that cannot be read.
         """
+        if not isinstance(content, Path):
+            data = b"".join(_clean(_pieces(content), redactor))
+            blob = Blob(hashlib.sha256(data).hexdigest(), len(data))
+            if self.find(blob.sha256) != blob:
+                self._disk.write(place, [data])
+            return StagedContent(blob, place, data)
         found, size = hashlib.sha256(), 0
 
         def counted() -> Iterator[bytes]:
@@ -76,10 +90,12 @@ class Objects:
     def take(self, staged: Iterable[StagedContent]) -> None:
         """Move what is new to its place; for who has the lock."""
         folders = set()
-        for blob, place in staged:
+        for blob, place, data in staged:
+            if self.find(blob.sha256) == blob:
+                continue  # from this run or another
             there = self.place(blob.sha256)
-            if not place.exists() or (there.exists() and there.stat().st_size == blob.size):
-                continue  # equal content is there, from this run or another
+            if data is not None and not place.exists():  # a cleanup has removed what was there
+                self._disk.write(place, [data])
             self._disk.make_folder(there.parent)
             self._disk.move(place, there)
             folders.add(there.parent)
