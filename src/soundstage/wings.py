@@ -175,6 +175,12 @@ _OURS: Final = (
         real_time=("terminal",),
         console="soundstage.terminal:TerminalConsole",
     ),
+    Wing(
+        name="workflows",
+        events=("soundstage.workflows._events",),
+        fixtures=("soundstage.workflows._fixtures",),
+        uses=("runs",),
+    ),
 )
 
 

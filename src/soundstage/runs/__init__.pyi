@@ -38,6 +38,7 @@ from ._events import (
     RunRemoved as RunRemoved,
 )
 from ._export import export_run as export_run
+from ._files import ContentSource as ContentSource
 from ._files import LazyFile as LazyFile
 from ._record import (
     Bundle as Bundle,
@@ -73,3 +74,4 @@ from .runner._runner import AgentRunner as AgentRunner
 from .runner._runner import Runs as Runs
 from .runner._targets import RunContext as RunContext
 from .runner._watching import WatchedEvent as WatchedEvent
+from .runner._watching import Watcher as Watcher
