@@ -109,6 +109,7 @@ _OURS: Final = (
         fixtures=("soundstage.discord._fixtures",),
         real_time=("discord",),
     ),
+    Wing(name="evals"),
     Wing(
         name="faults",
         fixtures=("soundstage.faults._fixtures",),

@@ -1,0 +1,15 @@
+from ._means import ClusteredMean as ClusteredMean
+from ._means import clustered_mean as clustered_mean
+from ._paired import PassComparison as PassComparison
+from ._paired import ScoreComparison as ScoreComparison
+from ._paired import compare_passes as compare_passes
+from ._paired import compare_scores as compare_scores
+from ._paired import holm as holm
+from ._rates import PassRate as PassRate
+from ._rates import pass_all_k as pass_all_k
+from ._rates import pass_at_k as pass_at_k
+from ._rates import pass_rate as pass_rate
+from ._separating import Separation as Separation
+from ._separating import separating_features as separating_features
+from ._sequential import SequentialDecision as SequentialDecision
+from ._sequential import SequentialTest as SequentialTest
