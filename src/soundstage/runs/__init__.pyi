@@ -40,6 +40,18 @@ from ._events import (
 from ._export import export_run as export_run
 from ._files import ContentSource as ContentSource
 from ._files import LazyFile as LazyFile
+from ._matchers import assert_complete_hooks as assert_complete_hooks
+from ._matchers import assert_incomplete_hooks as assert_incomplete_hooks
+from ._matchers import assert_other_result as assert_other_result
+from ._matchers import assert_over_budget as assert_over_budget
+from ._matchers import assert_same_result as assert_same_result
+from ._matchers import assert_within_budget as assert_within_budget
+from ._matchers import check_complete_hooks as check_complete_hooks
+from ._matchers import check_incomplete_hooks as check_incomplete_hooks
+from ._matchers import check_other_result as check_other_result
+from ._matchers import check_over_budget as check_over_budget
+from ._matchers import check_same_result as check_same_result
+from ._matchers import check_within_budget as check_within_budget
 from ._record import (
     Bundle as Bundle,
 )

@@ -48,7 +48,7 @@ from soundstage.trace._context import ContextMessage, StepContext, context_of
 from soundstage.trace._cost import PRICES, Cost, Price, Prices, PricingError
 from soundstage.trace._diff import diff
 from soundstage.trace._feedback import assert_feedback_propagated, check_feedback_propagated
-from soundstage.trace._finding import Finding, checking, checking_now, name_of_check
+from soundstage.trace._finding import Finding, assertion_of, checking, checking_now, name_of_check
 from soundstage.trace._format import format_trace as format  # noqa: A004  (soundstage.trace.format reads well)
 from soundstage.trace._money import USD, Currency, over_budget
 from soundstage.trace._normalise import normalise
@@ -94,6 +94,7 @@ __all__ = [
     "assert_tool_count",
     "assert_tools_offered",
     "assert_transcript",
+    "assertion_of",
     "build_trace",
     "check_agent_count",
     "check_agent_sequence",

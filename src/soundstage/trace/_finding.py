@@ -13,6 +13,7 @@ from soundstage.trace._format import excerpt
 from soundstage.trace._trace import Trace
 
 P = ParamSpec("P")
+S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -63,12 +64,24 @@ def demand(trace: Trace, finding: Finding) -> None:
 
 
 def asserting(check: Callable[Concatenate[Trace, P], Finding]) -> Callable[Concatenate[Trace, P], None]:
-    """The assertion that belongs to a check: the same arguments, and an error instead of a finding."""
+    """The assertion that belongs to a check of a trace; see `assertion_of`."""
+    return assertion_of(check, demand)
+
+
+def assertion_of(
+    check: Callable[Concatenate[S, P], Finding], demanded: Callable[[S, Finding], None]
+) -> Callable[Concatenate[S, P], None]:
+    """The assertion that belongs to a check: the same arguments, and an error instead of a finding.
+
+    Args:
+        check: called `check_...`.
+        demanded: raises a finding that is a failure; it gets the subject of the check, too.
+    """
 
     @functools.wraps(check)
-    def assertion(trace: Trace, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def assertion(subject: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
         __tracebackhide__ = True
-        demand(trace, check(trace, *args, **kwargs))
+        demanded(subject, check(subject, *args, **kwargs))
 
     name = check.__name__.replace("check_", "assert_")
     assertion.__name__ = assertion.__qualname__ = name
