@@ -13,7 +13,7 @@ import pytest
 
 from soundstage.claude_code import ClaudeCode
 from soundstage.errors import EnvironmentProblem, HarnessError, WaitTimeout
-from soundstage.journal import Journal, MessageSent, Noted
+from soundstage.journal import FactMissed, Journal, MessageSent
 
 RESULT = {"type": "result", "subtype": "success", "is_error": False, "session_id": "s", "result": "done"}
 
@@ -62,8 +62,8 @@ def test_noise_new_messages_and_results_of_other_origin_do_not_end_a_turn(tmp_pa
     journal, seen = with_lines(tmp_path, lines, body)
     assert seen == ["done", "UnknownMessage", "UnknownMessage", "TurnResult", "TurnResult"]
     assert [event.text for event in journal.events(MessageSent)] == ["done"]
-    noted = [event for event in journal.events(Noted) if event.text == "a line that cannot be read"]
-    assert [event.data["problem"] for event in noted] == ["not a JSON object"]
+    [missed] = journal.events(FactMissed)
+    assert (missed.what, missed.reason.partition(" in ")[0]) == ("message", "not a JSON object")
 
 
 def test_a_cli_that_says_nothing_is_ended_in_time(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from ._commands import Expansion as Expansion
 from ._commands import SlashCommand as SlashCommand
 from ._commands import expansions as expansions
 from ._commands import same_command as same_command
-from ._commits import MadeCommit as MadeCommit
 from ._decisions import Decision as Decision
 from ._driver import ClaudeCode as ClaudeCode
 from ._events import PluginManaged as PluginManaged

@@ -11,13 +11,18 @@ is ours.
 from __future__ import annotations
 
 import asyncio
+import copy
+import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from soundstage.claude_code._matchers import fits
+from soundstage.claude_code._work import hook_fired
 from soundstage.errors import ScriptError
+from soundstage.journal import HookFired
 
 HookFunction = Callable[[dict[str, Any]], Any]
 """Gets the hook's input, returns its JSON output (`deny(...)`, `{}`) or nothing; may be asynchronous."""
@@ -69,7 +74,7 @@ class PermissionAsked(msgspec.Struct, frozen=True, kw_only=True):
 PermissionFunction = Callable[[PermissionAsked], Any]
 """Gets what is asked; returns `True`, other arguments for the tool, or the reason why not, as a text."""
 
-HookTold = Callable[[HookCallback, str, Any], None]
+HookTold = Callable[[HookFired], None]
 
 
 def deny(reason: str) -> dict[str, Any]:
@@ -94,7 +99,7 @@ class Callbacks:
         hooks: functions for hook events.
         permission: a function for permissions.
         send: writes a line to the CLI.
-        told: called with each hook that ran, its outcome and its output.
+        told: called with the event of each hook that ran.
     """
 
     def __init__(
@@ -149,8 +154,12 @@ class Callbacks:
     async def _run_hook(self, request: Mapping[str, Any]) -> dict[str, Any]:
         number = int(str(request.get("callback_id", "")).removeprefix("hook-"))
         hook = self._hooks[number]
+        given = dict(request.get("input") or {})
+        tell = functools.partial(
+            hook_fired, hook.name, hook.event, copy.deepcopy(given), paired=self._paired(hook, given)
+        )
         try:
-            output = await _result(hook.function(dict(request.get("input") or {})))
+            output = await _result(hook.function(given))
             if not isinstance(output, dict | None):
                 raise ScriptError(
                     f"the function of the hook {hook.name} returned no hook output",
@@ -158,10 +167,22 @@ class Callbacks:
                     seen=repr(output),
                 )
         except Exception as error:
-            self._told(hook, "error", f"{type(error).__name__}: {error}")
+            self._told(tell(outcome="error", output=f"{type(error).__name__}: {error}"))
             raise
-        self._told(hook, "success", output)
+        self._told(tell(outcome="success", output="" if output is None else str(output)))
         return output or {}
+
+    def _paired(self, hook: HookCallback, given: Mapping[str, Any]) -> bool:
+        """Whether there is a hook for the end of the tool use that `hook` is called before."""
+        if hook.event != "PreToolUse":
+            return False
+        try:
+            return any(
+                after.event == "PostToolUse" and fits(after.event, after.matcher, given)
+                for after in self._hooks
+            )
+        except ScriptError:  # a matcher that only the CLI can read
+            return False
 
     async def _permit(self, request: Mapping[str, Any]) -> dict[str, Any]:
         assert self._permission is not None

@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+from soundstage.journal import Committed
 from soundstage.lifecycle import read_beneath
 
 _MADE: Final = re.compile(
     r"[0-9a-f]+ (?P<hash>[0-9a-f]{40,64}) [^\t]*\tcommit(?: \([^)]*\))?: ?(?P<subject>.*)"
 )
-
-
-class MadeCommit(NamedTuple):
-    """A commit that a turn has made."""
-
-    hash: str
-    subject: str
 
 
 def head_log(folder: Path) -> tuple[str, ...]:
@@ -39,7 +33,7 @@ def head_log(folder: Path) -> tuple[str, ...]:
         return ()
 
 
-def commits_between(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[MadeCommit, ...]:
+def commits_between(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[Committed, ...]:
     """The commits in a log of HEAD that an earlier one did not have, oldest first.
 
     >>> line = "0" * 40 + " " + "a" * 40 + " Me <me@x> 1 +0000\\tcommit (initial): feat: begin"
@@ -49,4 +43,6 @@ def commits_between(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[Ma
     known = after[: len(before)] == before
     new = after[len(before) :] if known else [line for line in after if line not in before]
     found = (_MADE.fullmatch(line) for line in new)
-    return tuple(MadeCommit(match["hash"], match["subject"]) for match in found if match is not None)
+    return tuple(
+        Committed(hash=match["hash"], subject=match["subject"]) for match in found if match is not None
+    )

@@ -22,7 +22,8 @@ from soundstage.claude_code._messages import (
     UnknownMessage,
 )
 from soundstage.claude_code._notes import note_init, note_result
-from soundstage.journal import Event, HookFired, Journal, ModelRequested, ModelResponded, Noted
+from soundstage.claude_code._work import ToolsInWork
+from soundstage.journal import Event, FactMissed, Journal, ModelRequested, ModelResponded, Noted
 from soundstage.match import preview
 
 
@@ -38,6 +39,7 @@ class SessionLog:
         self.journal = journal
         self.source = source
         self._init: dict[str, Any] = {}
+        self._work = ToolsInWork()
         self._subagents: dict[str, int] = {}  # id -> position of its start
 
     def append(self, event: Event, cause: int | None) -> int:
@@ -50,11 +52,14 @@ class SessionLog:
 
     def heard(self, message: StreamMessage, conversation: str, cause: int | None) -> None:
         """Append what a message says, if it says something that the wire does not have."""
+        todos = self._work.heard(message)
+        if todos is not None:
+            self.append(todos, cause)
         match message:
             case Init():
                 self._on_init(message, cause)
             case HookResponse():
-                self._on_hook(message, cause)
+                self.append(self._work.hook_fired(message), cause)
             case TaskChanged(change="started"):
                 self._on_subagent(message, conversation, cause)
             case TaskChanged(change="notification"):
@@ -64,8 +69,10 @@ class SessionLog:
             case ApiRetry():
                 self.note("a request failed and is sent again", message.data, cause)
             case UnknownMessage(problem=problem) if problem:
-                shown = {"problem": problem, "line": preview(repr(message.data))}
-                self.note("a line that cannot be read", shown, cause)
+                what = "hook" if message.type.startswith("hook") else "message"
+                self.append(
+                    FactMissed(what=what, reason=f"{problem} in {preview(repr(message.data))}"), cause
+                )
 
     def _on_init(self, message: Init, cause: int | None) -> None:
         """Note what the session consists of; again only when it has changed."""
@@ -73,16 +80,6 @@ class SessionLog:
         if noted != self._init:
             self._init = noted
             self.note("session", noted, cause)
-
-    def _on_hook(self, message: HookResponse, cause: int | None) -> None:
-        fired = HookFired(
-            hook=message.hook,
-            event=message.event,
-            outcome=message.outcome,
-            exit_code=message.exit_code,
-            output=message.output,
-        )
-        self.append(fired, cause)
 
     def _on_subagent(self, message: TaskChanged, conversation: str, cause: int | None) -> None:
         asked, parent = self._asked(message.call_id, cause)

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from soundstage.claude_code._binary import INSTALL, TESTED_VERSION, too_old
-from soundstage.claude_code._callbacks import Callbacks, HookCallback
+from soundstage.claude_code._callbacks import Callbacks
 from soundstage.claude_code._commits import commits_between, head_log
 from soundstage.claude_code._log import SessionLog
 from soundstage.claude_code._messages import (
@@ -36,6 +36,7 @@ from soundstage.claude_code._messages import (
 from soundstage.claude_code._options import SessionOptions, arguments
 from soundstage.claude_code._stream import decode_line, encode_control, encode_prompt
 from soundstage.claude_code._turn import ClaudeTurn, describe
+from soundstage.claude_code._work import notification
 from soundstage.clock import time_limit
 from soundstage.errors import (
     AppError,
@@ -46,7 +47,15 @@ from soundstage.errors import (
     SoundstageError,
     WaitTimeout,
 )
-from soundstage.journal import HookFired, Journal, MessageReceived, MessageSent, ModelFailed, ModelRequested
+from soundstage.journal import (
+    HookFired,
+    Journal,
+    MessageReceived,
+    MessageSent,
+    ModelFailed,
+    ModelRequested,
+    UsageReported,
+)
 from soundstage.lifecycle import GRACE, Isolator, Process
 from soundstage.match import preview
 from soundstage.messages import ModelRequest
@@ -194,14 +203,19 @@ class ProtocolClient:
         return self._turn_of(turn, result)
 
     def _turn_of(self, turn: _OpenTurn, result: TurnResult) -> ClaudeTurn:
-        cost, self._cost = result.total_cost_usd - self._cost, result.total_cost_usd
+        cost, self._cost = max(result.total_cost_usd - self._cost, 0.0), result.total_cost_usd
+        commits = commits_between(turn.log, head_log(self._cwd))
+        for commit in commits:
+            self._log.append(commit, turn.position)
+        if result.data:
+            self._log.append(UsageReported(usage=result.usage, cost=cost), turn.position)
         return ClaudeTurn(
             prompt=turn.prompt,
             messages=tuple(turn.messages),
             result=result,
-            cost_usd=max(cost, 0.0),
+            cost_usd=cost,
             requests=self._requests_since(turn.position),
-            commits=commits_between(turn.log, head_log(self._cwd)),
+            commits=commits,
         )
 
     def _no_result(self, error: BaseException) -> TurnResult:
@@ -355,11 +369,10 @@ class ProtocolClient:
             case UnknownMessage(type="result") if message.problem:
                 self._on_unreadable(message)
 
-    def _told_hook(self, hook: HookCallback, outcome: str, output: Any) -> None:
-        fired = HookFired(
-            hook=hook.name, event=hook.event, outcome=outcome, output="" if output is None else str(output)
-        )
-        self._log.append(fired, self._cause)
+    def _told_hook(self, fired: HookFired) -> None:
+        at = self._log.append(fired, self._cause)
+        if fired.event == "Notification":
+            self._log.append(notification(fired.input), at)
 
     def _on_init(self, message: Init) -> None:
         self._inits = [*self._inits[:1], message]

@@ -8,7 +8,6 @@ import msgspec
 
 from soundstage.claude_code._agents import AgentCalls, Subagent, agent_calls, subagents
 from soundstage.claude_code._commands import Expansion, expansions, forked_expansion
-from soundstage.claude_code._commits import MadeCommit
 from soundstage.claude_code._decisions import Decision, decisions_of
 from soundstage.claude_code._messages import (
     AssistantMessage,
@@ -25,6 +24,7 @@ from soundstage.claude_code._messages import (
 from soundstage.claude_code._plugin_decode import load_defect
 from soundstage.claude_code._plugin_types import Defect
 from soundstage.errors import ExpectationError
+from soundstage.journal import Committed
 from soundstage.match import preview
 from soundstage.messages import ModelRequest, Part, Text, ToolCall, ToolResult, Usage
 
@@ -64,7 +64,7 @@ class ClaudeTurn(msgspec.Struct, frozen=True, kw_only=True):
     result: TurnResult
     cost_usd: float = 0.0
     requests: tuple[ModelRequest, ...] = ()
-    commits: tuple[MadeCommit, ...] = ()
+    commits: tuple[Committed, ...] = ()
 
     @property
     def text(self) -> str:

@@ -55,6 +55,7 @@ from soundstage.journal._work import (
     RunAborted,
     Todo,
     TodosChanged,
+    TodoStatus,
     UsageReported,
 )
 
@@ -100,6 +101,7 @@ __all__ = [
     "RunStarted",
     "ScreenChanged",
     "Todo",
+    "TodoStatus",
     "TodosChanged",
     "ToolCalled",
     "ToolReturned",

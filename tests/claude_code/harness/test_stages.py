@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from soundstage.claude_code import ClaudeTurn, MadeCommit, TurnResult
+from soundstage.claude_code import ClaudeTurn, TurnResult
 from soundstage.claude_code.harness._conversation import ConversationTurn
 from soundstage.claude_code.harness._stages import check_workflow, stage_after
 from soundstage.errors import ScriptError
+from soundstage.journal import Committed
 
 
 def turn(*, failed: bool = False, commit: bool = False) -> ClaudeTurn:
     """A turn; with `commit`, one that has made a commit."""
     result = TurnResult(data={}, is_error=failed, subtype="success", session_id="s")
-    made = (MadeCommit("a" * 40, "feat: x"),) if commit else ()
+    made = (Committed(hash="a" * 40, subject="feat: x"),) if commit else ()
     return ClaudeTurn(prompt="", messages=(), result=result, commits=made)
 
 

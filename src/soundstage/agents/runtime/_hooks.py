@@ -128,7 +128,14 @@ class ShellHooks:
         )
         limit = min(self._limit, max(within, 0.001))
         done, problem = await _finished(execution, limit, journal.clock)
-        journal.append(_fired(hook, done, problem), source="hooks", cause=cause)
+        paired = hook.event == "PreToolUse" and bool(self._of("PostToolUse", call))
+        fired = msgspec.structs.replace(
+            _fired(hook, done, problem),
+            call_id=call.id,
+            input={"tool_name": call.name, "tool_input": call.arguments},
+            paired=paired,
+        )
+        journal.append(fired, source="hooks", cause=cause)
         return done
 
 
