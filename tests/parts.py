@@ -19,6 +19,7 @@ FULL: Final = {
         "mcp/test_(claude_code|stubs).py",
         "examples/test_(plugins|plugin_hooks).py",
         "tapes/test_claude_code.py",
+        r"runs/runner/test_targets\.py::.*\[claude",
     ),
     "containers and compose: they need an engine and images": (
         "containers/",
@@ -71,6 +72,7 @@ FULL: Final = {
 KEPT: Final = {
     "one scenario of each real component": (
         r"claude_code/test_session\.py::test_a_denied_tool_is_reported",
+        r"runs/runner/test_targets\.py::test_a_run_comes_to_the_answer.*\[claude",
         r"claude_code/plugin_check/test_run\.py::test_our_own_plugins_have_no_finding\[epti\]",
         r"report/browser/test_access\.py::test_the_first_tab_stop",
         r"examples/test_console_agent\.py::test_the_scripted_sentence_is_shown",

@@ -33,6 +33,7 @@ from ._events import (
 from ._events import (
     IndexRebuilt as IndexRebuilt,
 )
+from ._events import RunClosed as RunClosed
 from ._events import RunOpened as RunOpened
 from ._events import (
     RunRemoved as RunRemoved,

@@ -49,3 +49,19 @@ class AttemptFailed(Event, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return joined_facts(f"attempt {self.attempt}", self.error, f"next in {self.wait:g} s")
+
+
+class RunClosed(Event, frozen=True, kw_only=True):
+    """A run is over: the last word of its runner, which the watchers do not see.
+
+    `output` is the answer of the target, `reason` why it has failed. `warnings` are what is to be known besides.
+    """
+
+    run: str
+    outcome: Literal["answered", "failed", "aborted"]
+    output: str = ""
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return joined_facts(self.run, self.outcome, self.reason)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
+    from soundstage.journal import Journal
     from soundstage.pytest_plugin import RunOfTest
     from soundstage.runs._keeping import Keeper
+    from soundstage.runs.runner._fixture import RunAgent
 
 OPTION: Final = "--soundstage-runs"
 EVERY: Final = "--soundstage-runs-for"
@@ -75,3 +77,11 @@ class KeepRuns:
         """Let go of the store."""
         if self._keeper is not None:
             self._keeper.close()
+
+
+@pytest.fixture
+def run_agent(journal: Journal, request: pytest.FixtureRequest) -> RunAgent:
+    """Runs any target on the journal of the test: `await run_agent(claude_code, "fix the bug", budget=...)`."""
+    from soundstage.runs.runner._fixture import RunAgent
+
+    return RunAgent.of(request.node, journal)

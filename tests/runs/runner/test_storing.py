@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from unittest.mock import ANY
 
+import msgspec
 import pytest
 
 from soundstage.clock import run
@@ -47,6 +49,7 @@ def test_a_run_is_kept_once_under_its_id_whatever_it_came_to(store, prompt, stat
         outcome,
         "agent",
     )
+    assert store.open(record.id).result() == msgspec.structs.replace(runner.last, timeline=ANY)
     kept = store.open(record.id).journal()
     assert [record.event for record in kept] == [record.event for record in runner.last.timeline]
     assert any(record.event == Noted(text="at work") for record in kept)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from soundstage.journal import Committed, Notified, Record, RunAborted, TodosChanged, UsageReported
 from soundstage.messages import Usage
 from soundstage.runs._files import ContentSource
+from soundstage.runs.result._closing import closed_result, closing_of, opened_run
 from soundstage.runs.result._files import files_of
 from soundstage.runs.result._types import ResultStatus, RunResult
 from soundstage.trace import Cost, Trace, build_trace
@@ -28,10 +29,14 @@ def build_result(records: Sequence[Record], *, objects: ContentSource | None = N
     todos = [record.event for record in records if isinstance(record.event, TodosChanged)]
     reports = [record.event for record in records if isinstance(record.event, UsageReported)]
     aborts = [record.event for record in records if isinstance(record.event, RunAborted)]
-    reasons = tuple([str(aborted) for aborted in aborts] + [failure.message for failure in trace.failures])
-    return RunResult(
-        id=records[0].run if records else "",
-        status=_status(trace, aborted=bool(aborts)),
+    run = opened_run(records)
+    closed = closing_of(records, run)
+    answered = closed is not None and closed.outcome == "answered"  # whatever has failed on the way
+    failures = () if answered else trace.failures
+    reasons = tuple([str(aborted) for aborted in aborts] + [failure.message for failure in failures])
+    result = RunResult(
+        id=run or (records[0].run if records else ""),
+        status=_status(trace, aborted=bool(aborts), failed=bool(failures)),
         reasons=reasons,
         files=files_of(trace.files, objects),
         tools=trace.tools,
@@ -46,14 +51,15 @@ def build_result(records: Sequence[Record], *, objects: ContentSource | None = N
         started=trace.started,
         ended=trace.ended,
     )
+    return result if closed is None else closed_result(result, closed)
 
 
-def _status(trace: Trace, *, aborted: bool) -> ResultStatus:
+def _status(trace: Trace, *, aborted: bool, failed: bool) -> ResultStatus:
     if not trace.records:
         return "idle"
     if aborted:
         return "partial"
-    return "failed" if trace.failures else "complete"
+    return "failed" if failed else "complete"
 
 
 def _cost(trace: Trace, reports: Sequence[UsageReported]) -> Cost | None:

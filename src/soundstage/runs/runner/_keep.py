@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from soundstage.errors import SoundstageError
-from soundstage.journal import Redactor
+from soundstage.journal import Journal
 from soundstage.runs._record import RunRecord, RunStatus
 from soundstage.runs._store import RunStore
 from soundstage.runs.result import RunResult
@@ -42,8 +42,8 @@ def record_of(
     )
 
 
-def keep_result(store: RunStore, record: RunRecord, result: RunResult, redactor: Redactor) -> None:
-    """Save a run: its record, its part of the journal, its tool calls, and what its files are now.
+def keep_result(store: RunStore, record: RunRecord, result: RunResult, journal: Journal) -> None:
+    """Save a run: its record, its part of the journal with the files that it names, and its tool calls.
 
     Raises:
         StorageError: if the store cannot keep it.
@@ -52,9 +52,9 @@ def keep_result(store: RunStore, record: RunRecord, result: RunResult, redactor:
         store.save(
             record,
             journal=result.timeline,
-            files={file.path: file.after.content() for file in result.files if file.after is not None},
             transcripts=result.tools or None,
-            redactor=redactor,
+            contents=journal.contents,
+            redactor=journal.redactor,
         )
     except (SoundstageError, OSError) as error:
         raise StorageError(

@@ -16,7 +16,7 @@ from soundstage.errors import InvalidStateError, SoundstageError, WrongValueErro
 from soundstage.journal import Journal
 from soundstage.runs._record import new_run_id
 from soundstage.runs._store import RunStore
-from soundstage.runs.result import RunResult, build_result
+from soundstage.runs.result import RunResult, build_result, closed_result
 from soundstage.runs.runner._budget import Budget, projected_cost
 from soundstage.runs.runner._config import RunConfig, run_config
 from soundstage.runs.runner._errors import CostBudgetExceededError, RunAbortedError, StorageError
@@ -196,7 +196,7 @@ class AgentRunner:
                 labels=self._labels,
             )
             try:
-                keep_result(self._store, record, result, self._journal.redactor)
+                keep_result(self._store, record, result, self._journal)
             except StorageError as error:
                 storage_error = error
                 result = msgspec.structs.replace(result, warnings=(*result.warnings, str(error)))
@@ -253,22 +253,15 @@ def _alone_on(journal: Journal) -> Any:
 
 
 def _result(underway: RunUnderway, plan: RunPlan) -> RunResult:
-    """The result of a run that is over: what its journal says, and what the target and the runner know besides."""
-    result = build_result(plan.journal.read(underway.begun))
-    reply, error = underway.reply, underway.error
-    changes: dict[str, Any] = {"id": plan.id, "warnings": (*result.warnings, *underway.warnings)}
-    if reply is not None:
-        changes["output"] = reply.text
+    """The result of a run that is over. What target and runner know of it goes to the journal first."""
+    journal, closed = plan.journal, underway.closing()
+    written = underway.note(closed)
+    result = build_result(journal.read(underway.begun), objects=journal.contents)
+    if not written:  # the journal takes no more, so the result alone can tell
+        result = closed_result(result, msgspec.structs.replace(closed, warnings=tuple(underway.warnings)))
     if underway.stopped is not None:
-        changes |= {"status": "partial", "abort": underway.stopped.reason}
-    failure = ""
-    if underway.stopped is None and error is not None:
-        failure = f"{type(error).__name__}: {error}".splitlines()[0]
-    elif underway.stopped is None and reply is not None and reply.is_error:
-        failure = reply.text or "the target reported a failure"
-    if failure:
-        changes |= {"status": "failed", "reasons": (failure, *result.reasons)}
-    return msgspec.structs.replace(result, **changes)
+        result = msgspec.structs.replace(result, status="partial", abort=underway.stopped.reason)
+    return result
 
 
 def _carrying(error: BaseException, result: RunResult) -> BaseException:

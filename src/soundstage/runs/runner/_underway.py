@@ -16,13 +16,13 @@ import math
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from soundstage.clock import Clock
 from soundstage.errors import SoundstageError
-from soundstage.journal import AbortReason, Journal, ModelFailed, ModelResponded, RunAborted
+from soundstage.journal import AbortReason, Event, Journal, ModelFailed, ModelResponded, RunAborted
 from soundstage.lifecycle import GRACE
-from soundstage.runs._events import AttemptFailed, RunOpened
+from soundstage.runs._events import AttemptFailed, RunClosed, RunOpened
 from soundstage.runs.runner._budget import Budget, Meter
 from soundstage.runs.runner._config import RunConfig
 from soundstage.runs.runner._errors import BudgetExceededError, RunAbortedError
@@ -100,12 +100,17 @@ class RunUnderway:
         if self.stopped is None:
             self.stopped = StoppedRun(reason, detail, error)
             self._stopping.set()
-            try:
-                self._journal.append(RunAborted(reason=reason, detail=detail), source=SOURCE)
-            except (
-                SoundstageError
-            ) as problem:  # the disk is full, or the journal closed: that must not hold up the end
-                self.warnings.append(f"the journal has no word of the end: {_first_line(problem)}")
+            self.note(RunAborted(reason=reason, detail=detail))
+
+    def note(self, event: Event) -> bool:
+        """Put something about the end on record. A full disk or a closed journal must not hold it up."""
+        try:
+            self._journal.append(event, source=SOURCE)
+        except SoundstageError as problem:
+            warning = f"the journal has no word of the end: {_first_line(problem)}"
+            self.warnings += [] if warning in self.warnings else [warning]
+            return False
+        return True
 
     def _stop_for_watcher(self, detail: str, error: Exception | None) -> None:
         self.stop("watcher", detail, error)
@@ -146,7 +151,8 @@ class RunUnderway:
         except asyncio.CancelledError as error:
             self.error = error
             self.stop("interrupted", "the run was cancelled")
-        self.error = await _uninterrupted(self._end(work, beside)) or self.error
+        finally:
+            self.error = await _uninterrupted(self._end(work, beside)) or self.error
 
     async def _until_over(self, work: asyncio.Task[None]) -> None:
         plan = self._plan
@@ -223,6 +229,25 @@ class RunUnderway:
             raise _MomentaryError(str(last), reply)
 
     # --- its end
+
+    def closing(self) -> RunClosed:
+        """The last word about it."""
+        plan, reply, error = self._plan, self.reply, self.error
+        outcome: Literal["answered", "failed", "aborted"] = "answered"
+        reason = ""
+        if self.stopped is not None:
+            outcome = "aborted"
+        elif error is not None:
+            outcome, reason = "failed", f"{type(error).__name__}: {_first_line(error)}"
+        elif reply is None or reply.is_error:
+            outcome, reason = "failed", (reply.text if reply else "") or "the target reported a failure"
+        return RunClosed(
+            run=plan.id,
+            outcome=outcome,
+            output=reply.text if reply is not None else "",
+            reason=reason,
+            warnings=tuple(self.warnings),
+        )
 
     async def _end(self, work: asyncio.Task[None], beside: list[asyncio.Task[None]]) -> None:
         if not await _gone(work):

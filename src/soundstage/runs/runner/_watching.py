@@ -38,7 +38,8 @@ class WatchedEvent:
     @property
     def result(self) -> RunResult:
         """The result of the run up to this event. Made when it is asked for: it takes as long as the run is."""
-        return build_result(self._journal.read(self._begun)[: self.record.position - self._begun])
+        records = self._journal.read(self._begun)[: self.record.position - self._begun]
+        return build_result(records, objects=self._journal.contents)
 
 
 Watcher = Callable[[WatchedEvent], Awaitable[Any]]
