@@ -27,7 +27,7 @@ RESERVED = {  # concepts of their own, which no other class may be called, and t
     "Run": "",
     "Stage": "workflows/_stage.py",
     "Workflow": "workflows/_workflow.py",
-    "Scenario": "",
+    "Scenario": "scenarios/_scenario.py",
 }
 
 

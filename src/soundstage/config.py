@@ -42,7 +42,7 @@ _OTHER_VARIABLES: Final = frozenset(
         "SOUNDSTAGE_WATCHED_CALLS",
     }
 )
-_PATHS: Final = ("journal", "runs")  # settings that are relative to the file that has them
+_PATHS: Final = ("journal", "runs", "scenarios")  # settings that are relative to the file that has them
 _MCP: Final = "SOUNDSTAGE_MCP"  # by which a program that is recorded or replayed finds its MCP servers
 _WORDS: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
@@ -64,6 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         runs_min_free_mb: megabytes of the disk that shall be free: with less, keeping a run removes old ones; 0 never.
         run_model: the model that an `AgentRunner` starts its target with; the target's own choice if empty.
         run_timeout: seconds that a run of an `AgentRunner` may take.
+        scenarios: the folder of scenarios: their definitions and recordings. In a settings file: relative to that file.
         sources: where each value that is not a default comes from; see `source`.
     """
 
@@ -79,6 +80,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     runs_min_free_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
     run_model: str = ""
     run_timeout: Annotated[float, msgspec.Meta(gt=0)] = 600.0
+    scenarios: Annotated[str, msgspec.Meta(min_length=1)] = "scenarios"
     sources: dict[str, str] = {}
 
     def source(self, name: str) -> str:

@@ -153,6 +153,12 @@ _OURS: Final = (
     ),
     Wing(name="snapshots", fixtures=("soundstage.snapshots._fixtures",)),
     Wing(
+        name="scenarios",
+        fixtures=("soundstage.scenarios._fixtures",),
+        commands={"scenario": "soundstage.scenarios._command_line:scenario"},
+        uses=("claude_code", "runs"),
+    ),
+    Wing(
         name="tapes",
         fixtures=("soundstage.tapes._fixtures",),
         real_time=("mcp_servers",),

@@ -31,6 +31,7 @@ from ._hook_verdict import judge as judge
 from ._hooks import hook_argv as hook_argv
 from ._hooks import hook_limit as hook_limit
 from ._hooks import settings_hooks as settings_hooks
+from ._log import SessionLog as SessionLog
 from ._matchers import PatternError as PatternError
 from ._matchers import fits as fits
 from ._matchers import javascript as javascript

@@ -182,6 +182,14 @@ class ClaudeCode(Daemon):
         await session.start()
         return session
 
+    def environment(self) -> dict[str, str]:
+        """All variables that the CLI gets in this home: for a client of its own, such as the Agent SDK.
+
+        Raises:
+            InvalidStateError: before `start`.
+        """
+        return self._environment(self.options)
+
     def _one_command(self, cwd: Path | None = None) -> Cli:
         """The CLI for commands such as `claude plugin list`, in the workspace or another folder."""
         if self._cli is None:

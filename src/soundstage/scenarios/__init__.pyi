@@ -1,0 +1,13 @@
+from ._errors import FixtureDriftError as FixtureDriftError
+from ._errors import FixtureError as FixtureError
+from ._errors import RecordingIncompleteError as RecordingIncompleteError
+from ._errors import ScenarioNotFoundError as ScenarioNotFoundError
+from ._errors import ScenarioVersionError as ScenarioVersionError
+from ._folder import ScenarioRecording as ScenarioRecording
+from ._folder import load_recording as load_recording
+from ._record import record_scenario as record_scenario
+from ._replay import ScenarioReplay as ScenarioReplay
+from ._result import result_of as result_of
+from ._scenario import Scenario as Scenario
+from ._scenario import ScenarioSheet as ScenarioSheet
+from ._scenario import ask_with_hooks as ask_with_hooks

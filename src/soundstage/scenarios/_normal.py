@@ -1,0 +1,92 @@
+"""A recording without what a machine, a time or a random id has put there: equal for two recordings of one run. Pure.
+
+Lines of different kinds, such as messages and hooks, come in tasks of their own in the CLI, so that their order among
+each other is no property of the run. Within a kind it is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Final
+
+from soundstage.scenarios._folder import ScenarioRecording, read_metadata
+from soundstage.scenarios._frames import RecordedFrame
+from soundstage.scenarios._places import map_texts
+from soundstage.scenarios._verdicts import without_volatile
+
+VOLATILE_FIELDS: Final = frozenset({"timestamp", "pid", "messaging_socket_path"})
+_TIMES: Final = ("_ms", "Ms")  # how names of durations end
+_STATE: Final = "session_state_changed"
+
+
+def same_content(one: Path, other: Path) -> bool:
+    """Whether two folders hold the same recording, but for times and ids."""
+    return normal_form(_loaded(one)) == normal_form(_loaded(other))
+
+
+def _loaded(folder: Path) -> ScenarioRecording:
+    return ScenarioRecording(folder, read_metadata(folder))
+
+
+def normal_form(recording: ScenarioRecording) -> dict[str, Any]:
+    """All of a recording that two runs of the same scenario have in common.
+
+    Args:
+        recording: of `load_recording`.
+    """
+    known = recording.metadata
+    lanes: dict[str, list[Any]] = defaultdict(list)
+    for frame in recording.frames:
+        line = recording.line_of(frame)
+        if line.get("subtype") != _STATE:
+            if (
+                line.get("type") == "assistant"
+            ):  # its tokens are an estimate, in which lengths of folders count
+                line = {**line, "message": {**line["message"], "usage": None}}
+            lanes[f"{frame.session} {_lane(frame, line)}"].append(
+                (
+                    frame.kind,
+                    frame.hook[4:],
+                    _plain(line),
+                    _plain([_file(one) for one in frame.files]),
+                    frame.code,
+                )
+            )
+    return {
+        "scenario": (known.name, known.version, known.workspace, known.sdk, known.cli),
+        "workspace": [_file(one) for one in recording.workspace],
+        "input": _plain(recording.json("input")),
+        "output": _plain(recording.json("output")),
+        "assertions": _plain(recording.json("assertions")),
+        "lanes": dict(lanes),
+    }
+
+
+def _lane(frame: RecordedFrame, line: dict[str, Any]) -> str:
+    if frame.kind in ("ask", "answer"):
+        return frame.kind
+    if frame.kind == "say":
+        return f"say {line['type']}" if str(line.get("type", "")).startswith("control") else "messages"
+    return frame.kind
+
+
+def _file(one: Any) -> dict[str, Any]:
+    return {"path": one.path, "text": one.text, "base64": one.base64}
+
+
+def _plain(value: Any) -> Any:
+    """A value without fields of times, and with names for times and ids in its texts."""
+    return map_texts(_without(value), without_volatile)
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without(item) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: _without(item)
+            for key, item in value.items()
+            if key not in VOLATILE_FIELDS and not key.endswith(_TIMES)
+        }
+    return value
