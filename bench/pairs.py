@@ -27,7 +27,7 @@ from typing import NamedTuple, TypeVar
 import rows_wire
 from _load import BenchError, Target, rate
 from _pairs import interleave, median, ratio
-from _servers import server, soundstage
+from _servers import newest_child, server, soundstage, spent
 
 W = TypeVar("W")
 HERE = Path(__file__).resolve().parent
@@ -169,24 +169,14 @@ def _served(what: str, kind: str, trees: Mapping[str, Path], folder: Path) -> st
             port = stack.enter_context(
                 server(soundstage(script), core=None, environment=_environment(tree, folder))
             )
-            turns[name] = partial(_answered, rows_wire._target(port, kind), _newest_child())
+            turns[name] = partial(_answered, rows_wire._target(port, kind), newest_child())
         return compared(what, turns)
 
 
 def _answered(target: Target, process: int) -> float:
-    before = _spent(process)
+    before = spent(process)
     rate(target, answers=ANSWERS)
-    return (_spent(process) - before) / ANSWERS
-
-
-def _newest_child() -> int:
-    return int(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()[-1])
-
-
-def _spent(process: int) -> float:
-    """Processor seconds of all threads of a process so far."""
-    tasks = Path(f"/proc/{process}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+    return (spent(process) - before) / ANSWERS
 
 
 if __name__ == "__main__":

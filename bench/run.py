@@ -26,6 +26,7 @@ import rows_claude
 import rows_console
 import rows_discord
 import rows_faults
+import rows_fields
 import rows_journal
 import rows_kept
 import rows_runs
@@ -49,6 +50,7 @@ GROUPS = {
         rows_kept,
         rows_start,
         rows_wire,
+        rows_fields,
         rows_claude,
         rows_console,
         rows_discord,
@@ -151,6 +153,7 @@ Ratios are speed: 2x means twice as fast as what it is compared with.
   requests. {{pinned}} One closed-loop client for all: {{connections}} connections, each sends its next request when
   the answer is complete. Every status is checked, and on each connection the first answer is compared with
   the expected text. All servers get the same warm-up, long enough for a JIT.
+- **fields**: processor time of two servers of ours, one of which has the look at fields taken out of it; Linux only.
 - **call**: `complete()` of a journaled scripted model, and `FunctionModel.request()`.
 - **journal**: records of one message; each contestant starts with an empty list or file.
 - **kept**: what a journal file takes, and the resident memory of `soundstage serve` with its journal in memory.
