@@ -39,7 +39,7 @@ SEEDS = {  # a body of each format, with everything that we keep
                 "refusal": None,
             },
             {"role": "tool", "tool_call_id": "c1", "name": "weather", "content": "sunny"},
-            {"role": "user", "name": "Ann", "content": "thanks"},
+            {"role": "user", "name": "Ann", "content": "thanks, and in JSON"},
         ],
         "tools": [
             {"type": "function", "function": {"name": "weather", "description": "d", "parameters": SCHEMA}}

@@ -36,11 +36,11 @@ def refusal(body: dict[str, Any]) -> RequestRejected:
 
 
 def test_a_request_is_read_with_its_settings():
-    request = decode(stream=True, temperature=0.5, response_format={"type": "json_object"})
+    request = decode(stream=True, temperature=0.5, response_format={"type": "text"})
 
     assert request.messages == (user("hi"),)
     assert (request.model, request.stream, request.format) == ("gpt-4o", True, "openai-chat")
-    assert request.settings == {"temperature": 0.5, "response_format": {"type": "json_object"}}
+    assert request.settings == {"temperature": 0.5, "response_format": {"type": "text"}}
 
 
 def test_the_path_may_name_the_model():

@@ -36,6 +36,8 @@ from soundstage.models import context, edited_context
 from soundstage.wire._codec import TokenCount, parse_value
 from soundstage.wire._fields import ANTHROPIC, check_context, check_limits
 from soundstage.wire._parts import estimate
+from soundstage.wire._values import ANTHROPIC as VALUES
+from soundstage.wire._values import check_anthropic, check_values
 
 T = TypeVar("T")
 Block = dict[str, Any]
@@ -45,6 +47,7 @@ FIELD: Final = "context_management"
 ONLY_IN: Final[dict[str, Role]] = {"tool_use": "assistant", "tool_result": "user"}
 CHANGES: Final = ("tool_addition", "tool_removal")
 MOST_STOPS: Final = 8191
+_WRONG_VALUE: Final = "{name}: Input should be {wanted}"
 _KNOWN: Final = frozenset({"model", "messages", "system", "tools", "stream"})
 _NAMES: Final[dict[type, str]] = {
     str: "string",
@@ -111,10 +114,15 @@ def _request(given: Block, format: str) -> ModelRequest:  # noqa: A002
         _refuse("model: String should have at least 1 character")
     messages = _messages(_field(given, "messages", list))
     _check_fields(given, format)
+    declared = [
+        _tool(tool, f"tools.{number}") for number, tool in enumerate(_optional(given, "tools", list) or ())
+    ]
+    offered = _offered(declared, messages)
+    check_anthropic(given, declared, offered)
     return ModelRequest(
         model=model,
         messages=(*_system(given.get("system")), *messages),
-        tools=_offered(_optional(given, "tools", list) or [], messages),
+        tools=offered,
         stream=_optional(given, "stream", bool) or False,
         format=format,
         settings={key: value for key, value in given.items() if key not in _KNOWN},
@@ -130,7 +138,8 @@ def _check_fields(given: Block, format: str) -> None:  # noqa: A002
     ANTHROPIC.check(given)
     check_context(format, given, "{path}: {problem}")
     _optional(given, "stop_sequences", list)
-    check_limits(given, {}, "stop_sequences", MOST_STOPS, "{name}: Input should be {wanted}")
+    check_limits(given, {}, "stop_sequences", MOST_STOPS, _WRONG_VALUE)
+    check_values(VALUES, given, _WRONG_VALUE)
 
 
 def _system(given: Any) -> tuple[Message, ...]:
@@ -267,9 +276,8 @@ def _tool(given: Any, where: str) -> ToolDefinition:
     )
 
 
-def _offered(declared: list[Any], messages: Sequence[Message]) -> tuple[ToolDefinition, ...]:
-    """The tools in `tools`, with the changes that the conversation makes, in its order."""
-    tools = [_tool(tool, f"tools.{number}") for number, tool in enumerate(declared)]
+def _offered(tools: list[ToolDefinition], messages: Sequence[Message]) -> tuple[ToolDefinition, ...]:
+    """The declared tools, with the changes that the conversation makes, in its order."""
     known = {tool.name: tool for tool in tools}
     changes = list(_changes(messages))
     if not changes:

@@ -35,6 +35,8 @@ from soundstage.messages import (
 from soundstage.wire._codec import parse_value
 from soundstage.wire._fields import GEMINI, check_limits
 from soundstage.wire._parts import estimate
+from soundstage.wire._values import GEMINI as VALUES
+from soundstage.wire._values import check_gemini, check_values
 
 Fields = dict[str, Any]
 
@@ -57,13 +59,15 @@ def decode(body: bytes, parameters: Mapping[str, str], format: str) -> ModelRequ
         _refuse("* GenerateContentRequest.model: unexpected model name format\n")
     given = _object(body)
     _check_fields(given)
+    tools = _tools(given)
+    check_gemini(given, tools)
     settings = {key: value for key, value in given.items() if key not in _KNOWN}
     if "alt" in parameters:
         settings["alt"] = parameters["alt"]
     return ModelRequest(
         model=model,
         messages=(*_system(given), *_paired(_contents(given))),
-        tools=_tools(given),
+        tools=tools,
         stream=parameters.get("stream") == "true",
         format=format,
         settings=settings,
@@ -78,6 +82,7 @@ def _check_fields(given: Fields) -> None:
     GEMINI.check(given)
     if config is not None:
         check_limits(config, {"maxOutputTokens": 1}, "stopSequences", MOST_STOPS, _WRONG_LIMIT)
+        check_values(VALUES, config, _WRONG_LIMIT)
 
 
 def count(body: bytes) -> int:

@@ -37,6 +37,9 @@ KINDS: Final[dict[type, str]] = {
 }
 
 
+WRONG_VALUE: Final = "Invalid value for '{name}': expected {wanted}."
+
+
 def error_object(error: ProviderError | RequestRejected) -> dict[str, Any]:
     """The `error` object of an answer or of a stream."""
     usual = TYPES.get(error.status, "invalid_request_error" if error.status < 500 else "server_error")

@@ -36,7 +36,7 @@ from soundstage.messages import (
     Usage,
     decode_arguments,
 )
-from soundstage.wire import _fields, _openai, _sse
+from soundstage.wire import _fields, _openai, _sse, _values
 from soundstage.wire._codec import AnswerStamp, Encoder, ErrorAnswer, parse
 
 ROLES: Final[dict[str, Role]] = {
@@ -87,12 +87,15 @@ class OpenAIChat:
             raise _empty("messages")
         _fields.CHAT.check(given)
         _fields.check_limits(given, {"max_tokens": 1, "max_completion_tokens": 1}, "stop", 4)
+        _values.check_values(_values.CHAT, given, _openai.WRONG_VALUE)
         decoded = tuple([_message(number, message) for number, message in enumerate(messages)])
         _check_tool_order(decoded)
+        tools = _tools(given.get("tools"))
+        _values.check_chat(given, decoded, tools)
         return ModelRequest(
             model=model,
             messages=decoded,
-            tools=_tools(given.get("tools")),
+            tools=tools,
             stream=_openai.flag(given, "stream"),
             format=self.name,
             settings={key: value for key, value in given.items() if key not in _KNOWN},

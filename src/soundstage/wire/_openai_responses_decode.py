@@ -35,7 +35,7 @@ from soundstage.messages import (
     user,
 )
 from soundstage.models import response_calls as _calls
-from soundstage.wire import _fields, _openai
+from soundstage.wire import _fields, _openai, _values
 from soundstage.wire._codec import parse
 
 NAME: Final = "openai-responses"
@@ -82,6 +82,8 @@ def decode(body: bytes, parameters: Mapping[str, str]) -> ModelRequest:
         settings={key: value for key, value in given.items() if key not in _KNOWN},
     )
     _fields.RESPONSES.check(given)
+    _values.check_values(_values.RESPONSES, given, _openai.WRONG_VALUE)
+    _values.check_responses(given, request.messages, request.tools)
     if not given.get("previous_response_id"):  # otherwise the calls may be there
         check_calls(request)
     return request
