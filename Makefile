@@ -23,7 +23,7 @@ $(READY): pyproject.toml tools/setup.sh
 	@sh tools/setup.sh "$(PYTHON)" "$(VENV)"
 	@touch $(READY)
 
-demo: $(READY)  ## seven scenarios, live, then a table and an HTML page
+demo: $(READY)  ## eight scenarios, live, then a table and an HTML page
 	@$(BIN)/soundstage demo --out soundstage-demo
 
 # What it leaves out, and why, is in CONTRIBUTING.md. ARGS are options of pytest.

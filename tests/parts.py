@@ -13,6 +13,7 @@ from typing import Final
 FULL: Final = {
     "the real Claude Code CLI in full: each start costs half a second": (
         "e2e/claude_code/",
+        "e2e/test_workflow.py",
         "claude_code/test_",
         "claude_code/harness/test_(agent_client|conversations|hooks|plugins|stages).py",
         "claude_code/plugin_check/test_(run|reports|known|expansion).py",

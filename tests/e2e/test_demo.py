@@ -16,6 +16,7 @@ from soundstage.errors import EnvironmentProblem, ExpectationError
 from soundstage.journal import Redactor, ScreenChanged, read_journal
 from soundstage.models import Script
 from soundstage.trace import build_trace, diff, normalise
+from soundstage.workflows import WorkflowFailedError, build_workflow
 
 
 def cli_is_missing():
@@ -29,9 +30,9 @@ def cli_is_missing():
 needs_cli = pytest.mark.skipif(
     cli_is_missing(), reason="the Claude Code CLI is not installed: soundstage[claude]"
 )
-CONSOLE, TEAM, TERMINAL, DISCORD, SDK, TAPE, CLAUDE = SCENARIOS
+CONSOLE, TEAM, TERMINAL, DISCORD, SDK, TAPE, WORKFLOW, CLAUDE = SCENARIOS
 HERE = (CONSOLE, TEAM)  # in process, on virtual time
-JOURNALS = [f"{number}.jsonl" for number in range(1, 8)]
+JOURNALS = [f"{number}.jsonl" for number in range(1, 9)]
 
 
 def run(scenario, path):
@@ -58,9 +59,9 @@ def normal(trace):
 def test_the_demo_passes_and_writes_its_page_and_its_journals(tmp_path, capsys):
     assert run_demo(tmp_path) is True
     shown = capsys.readouterr().out
-    assert shown.count("passed in") == 7
+    assert shown.count("passed in") == 8
     for number, scenario in enumerate(SCENARIOS, 1):
-        assert f"{number}/7 {scenario.title}\n" in shown
+        assert f"{number}/8 {scenario.title}\n" in shown
         assert re.search(rf"^{re.escape(scenario.title)} +passed +[0-9.]+ m?s ", shown, re.MULTILINE)
     assert shown.endswith(f"page: {tmp_path / 'demo.html'}\n")
     assert max(map(len, shown.splitlines())) <= 132
@@ -121,7 +122,7 @@ def test_a_scenario_that_fails_is_a_result_and_the_demo_says_so(tmp_path, capsys
 
 
 @pytest.mark.parametrize(
-    "scenario", [CONSOLE, TEAM, TERMINAL, DISCORD, TAPE], ids=lambda scenario: scenario.title
+    "scenario", [CONSOLE, TEAM, TERMINAL, DISCORD, TAPE, WORKFLOW], ids=lambda scenario: scenario.title
 )
 def test_a_scenario_whose_model_says_something_else_fails(scenario, tmp_path, capsys):
     """The scenarios check what comes out: their models' words are not enough to pass."""
@@ -153,6 +154,36 @@ def test_the_tape_scenario_fails_when_the_prompt_is_as_it_was(tmp_path, monkeypa
     monkeypatch.setattr(_tape, "EDITED", _tape.PROMPT)
     with pytest.raises(ExpectationError, match="exit"):
         run(TAPE, tmp_path / "journal.jsonl")
+
+
+def test_the_workflow_scenario_runs_both_stages_twice_and_the_second_time_without_a_provider(tmp_path):
+    run(WORKFLOW, tmp_path / "journal.jsonl")
+    records = read_journal(tmp_path / "journal.jsonl")
+    gone = next(one.position for one in records if "the provider is gone" in str(one.event))
+    first, second = (
+        build_workflow([one for one in records if (one.position < gone) == recorded])
+        for recorded in (True, False)
+    )
+    assert [(stage.name, stage.status) for stage in first.stages] == [
+        ("pack", "complete"),
+        ("note", "complete"),
+    ]
+    assert [stage.result.output for stage in second.stages] == [stage.result.output for stage in first.stages]
+    assert [file.path for file in second.files] == ["list.md"]
+
+
+def test_the_workflow_scenario_fails_when_the_replay_asks_something_else(tmp_path, monkeypatch):
+    from soundstage.demo import _workflow
+
+    play = _workflow._play
+
+    async def edited(host, path):
+        host.workspace.write("prompt.txt", "You help people to unpack.")
+        return await play(host, path)
+
+    monkeypatch.setattr(_workflow, "_play", edited)
+    with pytest.raises(WorkflowFailedError, match="'pack'"):
+        run(WORKFLOW, tmp_path / "journal.jsonl")
 
 
 def test_a_program_that_breaks_fails_its_scenario(tmp_path, capsys, monkeypatch):
@@ -207,7 +238,7 @@ def test_the_command_exits_with_1_when_a_scenario_fails_and_runs_the_others(tmp_
     )
     assert ended.returncode == 1
     assert re.search(r"FAILED in .*\n    the Claude Code CLI is not where it should be", ended.stdout)
-    assert ended.stdout.count("    passed in") == 6
+    assert ended.stdout.count("    passed in") == 7
     assert ended.stderr == ""
 
 

@@ -13,8 +13,9 @@ def demo(
         "soundstage-demo"
     ),
 ) -> None:
-    """Run seven scenarios: a console chat, a team of agents, a program on a terminal, a Discord bot, an agent on an
-    SDK over the wire, a tape and the verdict on an edited prompt, the real Claude Code fixing a bug.
+    """Run eight scenarios: a console chat, a team of agents, a program on a terminal, a Discord bot, an agent on an
+    SDK over the wire, a tape and the verdict on an edited prompt, a workflow recorded and replayed, the real Claude
+    Code fixing a bug.
 
     Shows progress, then a table and the path of an HTML page. A scenario that needs what is not installed is
     skipped. Exit code 1 if one failed.

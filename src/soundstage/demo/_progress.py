@@ -22,6 +22,7 @@ from soundstage.journal import (
     ScreenChanged,
 )
 from soundstage.match import preview
+from soundstage.workflows import StageFinished, StageStarted, WorkflowStarted
 
 WIDTH: Final = 68
 WHO: Final = 12  # columns
@@ -85,6 +86,9 @@ _LINES: Final[dict[type[Event], Callable[[Any], ProgressLine]]] = {
     Noted: lambda event: ProgressLine("note", "" if event.data else event.text),  # with data: of a driver
     ProcessStarted: lambda event: ProgressLine("start", event.command[0].rpartition("/")[2]),
     ScreenChanged: lambda event: ProgressLine("screen", event.label),
+    StageFinished: lambda event: ProgressLine("stage", str(event)),
+    StageStarted: lambda event: ProgressLine("stage", f"{event.stage} begins"),
+    WorkflowStarted: lambda event: ProgressLine("workflow", str(event)),
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from soundstage.clock import SystemClock
-from soundstage.demo import _claude_fix, _console_chat, _discord, _sdk, _tape, _team, _terminal
+from soundstage.demo import _claude_fix, _console_chat, _discord, _sdk, _tape, _team, _terminal, _workflow
 from soundstage.demo._progress import Progress
 from soundstage.demo._scenario import DemoScenario
 from soundstage.errors import SoundstageError
@@ -27,6 +27,7 @@ SCENARIOS = (
     _discord.SCENARIO,
     _sdk.SCENARIO,
     _tape.SCENARIO,
+    _workflow.SCENARIO,
     _claude_fix.SCENARIO,
 )
 

@@ -137,7 +137,7 @@ async def run_stages(workflow: Workflow, context: WorkflowContext, *, start: str
         end = WorkflowFinished(
             name=workflow.name, outcome=outcome, failed_stage=failed, error=words_of(error)
         )
-        result = workflow_in(journal, begun, journal.append(end, source=workflow.name))
+        result = workflow_in(journal, begun, journal.append(end, source=workflow.name, cause=begun))
     if error is None:
         return result
     if not isinstance(error, Exception):
@@ -189,7 +189,7 @@ async def _run(
     end = StageFinished(
         stage=stage.name, outcome="failed" if error else outcome, reason=reason, error=words_of(error)
     )
-    result = stage_in(journal, begun, journal.append(end, source=workflow.name))
+    result = stage_in(journal, begun, journal.append(end, source=workflow.name, cause=begun))
     context.add(result)
     await context.report(result)
     return error
