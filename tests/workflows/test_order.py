@@ -82,15 +82,17 @@ async def test_a_stage_with_a_shut_gate_is_skipped_with_its_reason_in_the_journa
 
 @pytest.mark.parametrize("question", ["should_run", "until"])
 async def test_an_answer_that_is_neither_true_nor_false_fails_the_stage(question, context):
+    log = []
     wanted = (
         {"should_run": lambda context: None}
         if question == "should_run"
         else {"until": Until(lambda context: 1)}
     )
     with pytest.raises(WorkflowFailedError) as failed:
-        await Workflow(Stage("plan", nothing, **wanted)).run(context)
+        await Workflow(Stage("plan", counting(log).work, **wanted)).run(context)
     assert isinstance(failed.value.__cause__, WrongTypeError)
     assert failed.value.stage == "plan"
+    assert bool(log) == (question == "until"), "a gate that cannot be read lets nothing through"
 
 
 @pytest.mark.parametrize(("met_at", "runs"), [(1, [1]), (3, [1, 2, 3])])

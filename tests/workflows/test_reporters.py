@@ -74,6 +74,17 @@ async def test_a_partial_result_of_an_agent_reaches_the_reporters_as_partial(con
     assert result.status == "partial"
 
 
+async def test_a_stage_behind_a_partial_one_is_complete_and_the_workflow_partial(context, editor):
+    async def well(context):
+        editor.status = "complete"
+
+    editor.status = "partial"
+    flow = Workflow(Stage("a", prompt="a.py"), Stage("well", well), Stage("b", prompt="b.py"))
+    result = await flow.run(context)
+    assert [stage.status for stage in result.stages] == ["partial", "complete", "complete"]
+    assert result.status == "partial"
+
+
 async def test_the_partial_result_that_an_error_carries_reaches_the_reporters_too(context, editor, ears):
     cut = RunResult(id="cut", status="partial", abort="timeout")
 

@@ -226,6 +226,7 @@ async def test_a_workflow_that_is_kept_reads_as_it_was(tmp_path):
         Stage("never", look, should_run=lambda context: False),
         Stage("look", look),
     )
+    await Workflow(Stage("earlier", look)).run(WorkflowContext(journal))
     result = await flow.run(WorkflowContext(journal))
     journal.append(Noted(text="later"))
     journal.close()

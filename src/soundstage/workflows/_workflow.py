@@ -187,7 +187,10 @@ async def _run(
         told = msgspec.structs.replace(so_far, status=outcome, reason=reason, error=words_of(error))
         error = await _after(workflow, context, told, error)
     end = StageFinished(
-        stage=stage.name, outcome="failed" if error else outcome, reason=reason, error=words_of(error)
+        stage=stage.name,
+        outcome="failed" if error is not None else outcome,
+        reason=reason,
+        error=words_of(error),
     )
     result = stage_in(journal, begun, journal.append(end, source=workflow.name, cause=begun))
     context.add(result)
