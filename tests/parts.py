@@ -20,6 +20,7 @@ FULL: Final = {
         "mcp/test_(claude_code|stubs).py",
         "examples/test_(plugins|plugin_hooks).py",
         "tapes/test_claude_code.py",
+        "evals/test_claude_code.py",
         r"runs/runner/test_targets\.py::.*\[claude",
     ),
     "containers and compose: they need an engine and images": (
@@ -52,6 +53,7 @@ FULL: Final = {
     ),
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
+        "evals/test_command.py",
         "tapes/test_(run|divergences|clients|codegen|pytest|mcp_servers|mcp_runs|mcp_pytest|twice|fork_command).py",
         r"tapes/test_doctor\.py::test_the_(sources_of_a_program|command_ends)",
         r"tapes/test_minimise\.py::test_the_shortest_tape_of_a_program",

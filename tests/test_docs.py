@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from soundstage.evals import load_suite
 from soundstage.models import load_script, script_problems
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +31,13 @@ SCRIPTS = [
     pytest.param(found["code"], id=f"{path.name}-{number}")
     for path in DOCUMENTS
     for number, found in enumerate(YAML.finditer(path.read_text()))
+    if "\ncases:" not in found["code"]
+]
+SUITES = [
+    found["code"]
+    for path in DOCUMENTS
+    for found in YAML.finditer(path.read_text())
+    if "\ncases:" in found["code"]
 ]
 
 
@@ -64,6 +72,14 @@ def test_a_script_of_the_documents_can_be_loaded_and_has_no_problems(tmp_path, c
     path.write_text(code)
     assert script_problems(path) == []
     assert load_script(path).rules
+
+
+def test_the_suites_of_the_documents_can_be_loaded(tmp_path):
+    assert SUITES
+    (tmp_path / "rules.yaml").write_text("rules: [{when: {user: weather}, reply: {text: sunny}}]\n")
+    for code in SUITES:
+        (tmp_path / "suite.yaml").write_text(code)
+        assert load_suite(tmp_path / "suite.yaml").cases
 
 
 def test_the_script_in_python_is_the_one_in_yaml(tmp_path):

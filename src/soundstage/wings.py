@@ -109,7 +109,12 @@ _OURS: Final = (
         fixtures=("soundstage.discord._fixtures",),
         real_time=("discord",),
     ),
-    Wing(name="evals"),
+    Wing(
+        name="evals",
+        events=("soundstage.evals._events",),
+        commands={"eval": "soundstage.evals._command_line:evals"},
+        uses=("claude_code", "live", "runs"),
+    ),
     Wing(
         name="faults",
         fixtures=("soundstage.faults._fixtures",),

@@ -1,0 +1,30 @@
+"""Facts about evals: the grades of a run."""
+
+from __future__ import annotations
+
+from soundstage.journal import Event
+
+
+class Grade(Event, frozen=True, kw_only=True):
+    """The answer of one evaluator about one run: pass, score or label, with the reason. It stands in the run's journal.
+
+    Args:
+        evaluator: its name.
+        passed: whether the run passes; `None` for a score or a label that decides nothing, and for absent data.
+        score: a number, where the evaluator gives one.
+        label: a word, where it gives one.
+        reason: why, in a line or two.
+        absent: whether the run does not have the data; it does not pass then.
+    """
+
+    evaluator: str = ""
+    passed: bool | None = None
+    score: float | None = None
+    label: str = ""
+    reason: str = ""
+    absent: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the run passes as far as this evaluator is concerned."""
+        return self.passed is not False and not self.absent

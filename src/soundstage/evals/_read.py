@@ -1,0 +1,372 @@
+"""Suites in files: YAML or JSON, with the cases in it, or beside it in JSON Lines or CSV. Problems have their lines."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import importlib
+import io
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from soundstage.errors import ScriptError, did_you_mean
+from soundstage.evals._agents import ClaudeCodeAgent, CommandAgent, EvalAgent, FunctionAgent, ModelAgent
+from soundstage.evals._errors import EvalConfigError
+from soundstage.evals._run import Case, NamedEvaluator
+from soundstage.evals._suite import TIMEOUT, Suite
+from soundstage.evals.evaluators._kinds import evaluator_of
+from soundstage.models import Model, ScriptedModel, load_script
+from soundstage.scripts import (
+    SourceNode,
+    SourceReport,
+    convert_source,
+    in_one_line,
+    items_of,
+    read_source,
+    read_source_file,
+    right_version,
+    shown,
+    sorted_problems,
+    wrap_source,
+)
+from soundstage.wings import reader_of
+
+DRIVERS: Final = ("claude_code",)
+Expected = list[str | dict[str, Any]]
+
+
+class AgentSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The `agent` of a suite in a file: one of `command`, `python`, `driver` and `model`."""
+
+    command: list[str] | None = None
+    python: str | None = None
+    driver: str | None = None
+    model: str | None = None
+    code: int | None = None
+    env: list[str] | None = None
+    options: dict[str, Any] | None = None
+
+
+class LiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A provider that is asked for real: its format, and where it is."""
+
+    format: str
+    model: str = ""
+    base_url: str = ""
+
+
+class CaseSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A case in a file."""
+
+    input: str
+    name: str = ""
+    expected: Any = None
+    files: dict[str, str] = {}
+    metadata: dict[str, Any] = {}
+    expect: Expected = []
+    repeat: int | None = None
+    pass_rate: float | None = None
+
+
+class SuiteSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A suite in a file."""
+
+    agent: AgentSource
+    cases: list[CaseSource] | str
+    version: int = 1
+    name: str = ""
+    script: str | None = None
+    tape: str | None = None
+    live: str | LiveSource | None = None
+    expect: Expected = []
+    repeat: int = 1
+    pass_rate: float = 1.0
+    timeout: float = TIMEOUT
+    workspace: str | None = None
+
+
+def load_suite(path: Path | str) -> Suite:
+    """The suite of a YAML or JSON file.
+
+    Files that it names are looked up beside it, and its folder is put on `sys.path` for `python:`.
+
+    Raises:
+        EvalConfigError: with all that is wrong, each with file, line and key.
+        ScriptLoadError: if its script cannot be used.
+        TapeError: if its tape cannot be used.
+
+    Example:
+        ::
+
+            suite = load_suite("evals/suite.yaml")
+            print([case.name for case in suite.cases])
+    """
+    return _Reading(Path(path)).suite()
+
+
+class _Reading:
+    """Reads one suite; everything that is wrong is collected in one report."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._folder = path.parent
+        self._report = SourceReport(shown(path))
+        self._read: list[bytes] = []  # all that belongs to the suite
+
+    def suite(self) -> Suite:
+        node = read_source_file(self._path, self._report)
+        source = None
+        if node is not None and right_version(node, self._report):
+            source = convert_source(SuiteSource, node, self._report)
+        if node is None or source is None:
+            raise EvalConfigError(sorted_problems(self._report))
+        self._read.append(self._path.read_bytes())
+        folder = str(self._folder.resolve())
+        if folder not in sys.path:
+            sys.path.insert(0, folder)  # for functions beside the suite, and what they import later
+        agent, model = self._agent(source.agent, node), self._model(source, node)
+        cases = self._cases(source, node)
+        expect = self._evaluators(items_of(node, "expect"), "expect")
+        workspace = self._workspace(source.workspace, node)
+        if self._report.problems or agent is None or model is None:
+            raise EvalConfigError(sorted_problems(self._report))
+        try:
+            return Suite(
+                name=source.name or self._path.name.partition(".")[0],
+                agent=agent,
+                cases=cases,
+                model=model,
+                expect=expect,
+                repeat=source.repeat,
+                pass_rate=source.pass_rate,
+                timeout=source.timeout,
+                workspace=workspace,
+                fingerprint=hashlib.sha256(b"\0".join(self._read)).hexdigest(),
+            )
+        except EvalConfigError as error:
+            for problem in error.problems:
+                self._report.add(_line_of(node, problem.key), problem.key, problem.message)
+            raise EvalConfigError(sorted_problems(self._report)) from None
+
+    def _agent(self, source: AgentSource, node: SourceNode) -> EvalAgent | None:
+        field = node.fields["agent"]
+        kinds = [kind for kind in _AGENTS if getattr(source, kind) is not None]
+        if len(kinds) != 1:
+            got = " and ".join(kinds) or "none"
+            self._report.add(field.line, "agent", f"expected one of {', '.join(_AGENTS)}; got {got}")
+            return None
+        for option, kind in (("code", "command"), ("env", "command"), ("options", "driver")):
+            if getattr(source, option) is not None and kind != kinds[0]:
+                line = field.node.fields[option].line
+                self._report.add(line, f"agent.{option}", f"only an agent with `{kind}` has this")
+        try:
+            return _AGENTS[kinds[0]](source, self._folder)
+        except ScriptError as error:
+            line = field.node.fields[kinds[0]].line
+            self._report.add(line, f"agent.{kinds[0]}", in_one_line(error))
+            return None
+
+    def _model(self, source: SuiteSource, node: SourceNode) -> Callable[[], Model] | None:
+        given = [name for name in ("script", "tape", "live") if getattr(source, name) is not None]
+        if not given and source.agent.model is not None:
+            return _live(source.agent.model)
+        if len(given) != 1:
+            got = " and ".join(given) or "none"
+            self._report.add(node.line, "script", f"expected one of script, tape and live; got {got}")
+            return None
+        if source.live is not None:
+            try:
+                return _live(source.live)
+            except ScriptError as error:
+                self._report.add(node.fields["live"].line, "live", in_one_line(error))
+                return None
+        path = self._file(getattr(source, given[0]), node.fields[given[0]].line, given[0])
+        if path is None:
+            return None
+        if given[0] == "script":
+            script = load_script(path)
+            return lambda: ScriptedModel(script, shared=True)
+        made = reader_of(path, lambda wing: wing.models)
+        if made is None:
+            self._report.add(node.fields["tape"].line, "tape", f"{path.name} is no tape")
+            return None
+        models: Callable[[], Model] = made(path)
+        return models
+
+    def _file(self, name: str, line: int, key: str) -> Path | None:
+        path = self._folder / name
+        if not path.exists():
+            self._report.add(line, key, f"there is no {path}")
+            return None
+        if path.is_file():
+            self._read.append(path.read_bytes())
+        return path
+
+    def _workspace(self, name: str | None, node: SourceNode) -> Path | None:
+        if name is None:
+            return None
+        path = self._folder / name
+        if not path.is_dir():
+            self._report.add(node.fields["workspace"].line, "workspace", f"there is no folder {path}")
+        return path
+
+    def _cases(self, source: SuiteSource, node: SourceNode) -> list[Case]:
+        field = node.fields["cases"]
+        if isinstance(source.cases, str):
+            path = self._file(source.cases, field.line, "cases")
+            return [] if path is None else self._cases_of_file(path, field.line)
+        return [
+            self._case(case, item, f"cases[{number}]", number + 1, self._report)
+            for number, (case, item) in enumerate(zip(source.cases, field.node.items, strict=True))
+        ]
+
+    def _cases_of_file(self, path: Path, line: int) -> list[Case]:
+        readers = {".jsonl": _json_lines, ".csv": _csv_rows}
+        if path.suffix not in readers:
+            known = ", ".join(readers)
+            self._report.add(line, "cases", f"expected a file that ends in one of {known}; got {path.name}")
+            return []
+        cases = []
+        report = SourceReport(shown(path))
+        for number, (at, node) in enumerate(readers[path.suffix](path.read_text("utf-8-sig"), report)):
+            own = SourceReport(report.source)
+            source = convert_source(CaseSource, node, own)
+            if source is not None:
+                cases.append(self._case(source, node, "", number + 1, own))
+            for problem in own.problems:
+                report.add(at, problem.key, problem.message)
+        self._report.problems += report.problems
+        return cases
+
+    def _case(
+        self, source: CaseSource, node: SourceNode, key: str, number: int, report: SourceReport
+    ) -> Case:
+        place = f"{key}.expect" if key else "expect"
+        fields = msgspec.structs.asdict(source)
+        return Case(
+            **{
+                **fields,
+                "name": source.name or f"case {number}",
+                "expect": self._evaluators(items_of(node, "expect"), place, report),
+            }
+        )
+
+    def _evaluators(
+        self, items: Sequence[SourceNode], key: str, report: SourceReport | None = None
+    ) -> tuple[NamedEvaluator, ...]:
+        report = report or self._report
+        found = []
+        for number, item in enumerate(items):
+            specs = {item.value: True} if isinstance(item.value, str) else item.value
+            for kind, spec in specs.items():
+                try:
+                    found.append(evaluator_of(kind, spec))
+                except ScriptError as error:
+                    line = item.fields[kind].line if kind in item.fields else item.line
+                    report.add(line, f"{key}[{number}].{kind}", in_one_line(error))
+            if not specs:
+                report.add(item.line, f"{key}[{number}]", "expected an evaluator, got none")
+        return tuple(found)
+
+
+def _command(source: AgentSource, folder: Path) -> EvalAgent:
+    if not source.command:
+        raise ScriptError("a command needs at least the program")
+    return CommandAgent(tuple(source.command), folder, source.code or 0, tuple(source.env or ()))
+
+
+def _function(source: AgentSource, _: Path) -> EvalAgent:
+    module, _colon, name = (source.python or "").partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ScriptError(
+            f"there is no {source.python}", expected="module:function", seen=str(error)
+        ) from None
+    return FunctionAgent(found)
+
+
+def _driver(source: AgentSource, _: Path) -> EvalAgent:
+    if source.driver not in DRIVERS:
+        hint = did_you_mean(source.driver, DRIVERS)
+        raise ScriptError(f"there is no driver {source.driver!r}", expected=", ".join(DRIVERS), hint=hint)
+    return ClaudeCodeAgent(source.options or {})
+
+
+def _alone(source: AgentSource, _: Path) -> EvalAgent:
+    return ModelAgent((source.model or "").rpartition("/")[2])
+
+
+_AGENTS: Final[dict[str, Callable[[AgentSource, Path], EvalAgent]]] = {
+    "command": _command,
+    "python": _function,
+    "driver": _driver,
+    "model": _alone,
+}
+
+
+def _live(source: str | LiveSource) -> Callable[[], Model]:
+    """A live model: `openai`, `openai/gpt-4.1`, or format, model and address."""
+    from soundstage.live import LiveModel
+
+    if isinstance(source, str):
+        provider, _, model = source.partition("/")
+        source = LiveSource(provider, model)
+    made: Any = LiveModel
+    made(
+        source.format, model=source.model, base_url=source.base_url
+    )  # says what is missing before anything starts
+    return lambda: made(source.format, model=source.model, base_url=source.base_url)
+
+
+def _json_lines(text: str, report: SourceReport) -> list[tuple[int, SourceNode]]:
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        own = SourceReport(report.source)
+        node = read_source(line, own, form="json") if line.strip() else None
+        if node is not None:
+            found.append((number, node))
+        for problem in own.problems:
+            report.add(number, problem.key, problem.message)
+    return found
+
+
+def _csv_rows(text: str, report: SourceReport) -> list[tuple[int, SourceNode]]:
+    """Rows as cases: the columns `name`, `input` and `expected`; all others are metadata."""
+    reader = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=True)
+    found = []
+    try:
+        for row in reader:
+            own = {key: row.pop(key) for key in ("name", "input", "expected") if row.get(key) is not None}
+            if "" in row or None in row.values():
+                report.add(
+                    reader.line_num,
+                    "",
+                    f"expected {len(reader.fieldnames or ())} columns, as in the first line",
+                )
+            else:
+                found.append((reader.line_num, wrap_source({**own, "metadata": row})))
+    except csv.Error as error:
+        report.add(reader.line_num, "", f"this is not CSV: {error}")
+    return found
+
+
+def _line_of(node: SourceNode, key: str) -> int:
+    """The line of a key such as `cases[2].name`, or of the nearest thing around it."""
+    line, here = node.line, node
+    for step in key.replace("[", ".[").split("."):
+        if step.startswith("["):
+            number = int(step[1:-1])
+            if number >= len(here.items):
+                break
+            here = here.items[number]
+            line = here.line
+        elif step in here.fields:
+            line, here = here.fields[step]
+        else:
+            break
+    return line

@@ -1,0 +1,219 @@
+"""The report of an eval: a row for each case, with its runs, rate and interval. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from soundstage.errors import EnvironmentProblem
+from soundstage.evals._events import Grade
+from soundstage.evals._suite import Suite
+from soundstage.evals.statistics import (
+    ClusteredMean,
+    PassRate,
+    Separation,
+    clustered_mean,
+    pass_all_k,
+    pass_at_k,
+    pass_rate,
+    separating_features,
+)
+
+_LEAST_RUNS = 6  # of one case: with fewer no feature can be significant
+
+
+class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a case, graded.
+
+    Args:
+        case: name of the case.
+        number: from 1, among the runs of the case.
+        outcome: `error` for a run that could not be made or graded: no result of the agent.
+        run: its id in the store; empty for an error.
+        grades: the answers of its evaluators.
+        seconds: it took.
+        tokens: of all replies.
+        cost: US dollars; `None` if it is not known.
+        reason: why it did not pass, the first of them.
+        features: tools that it called, and with what.
+    """
+
+    case: str
+    number: int
+    outcome: Literal["passed", "failed", "error"]
+    run: str = ""
+    grades: tuple[Grade, ...] = ()
+    seconds: float = 0.0
+    tokens: int = 0
+    cost: float | None = None
+    reason: str = ""
+    features: tuple[str, ...] = ()
+
+
+class CaseReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one case, counted. Errors are not counted.
+
+    Args:
+        name: of the case.
+        required: the share of its runs that has to pass.
+        planned: runs that it is to have.
+        rate: the share that passed, with its interval.
+        runs: its runs, by number.
+        separating: what tells its failing runs from the passing ones.
+    """
+
+    name: str
+    required: float
+    planned: int
+    rate: PassRate
+    runs: tuple[ScoredRun, ...]
+    separating: tuple[Separation, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether all its runs are there, and enough of them passed."""
+        return self.rate.runs == self.planned and self.rate.rate >= self.required - 1e-12
+
+    def average(self, field: Literal["tokens", "seconds"]) -> float:
+        """Tokens or seconds of a run, on average; 0 without runs (R4.70)."""
+        counted = [getattr(run, field) for run in self.runs if run.outcome != "error"]
+        return math.fsum(counted) / len(counted) if counted else 0.0
+
+
+class EvalReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of an eval.
+
+    Args:
+        suite: its name.
+        eval: the id of this eval, by which the store finds its runs.
+        cases: in the order of the suite.
+    """
+
+    suite: str
+    eval: str
+    cases: tuple[CaseReport, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every case passed."""
+        return all(case.passed for case in self.cases)
+
+    @property
+    def errors(self) -> tuple[ScoredRun, ...]:
+        """Runs that could not be made or graded."""
+        return tuple(run for case in self.cases for run in case.runs if run.outcome == "error")
+
+    @property
+    def rate(self) -> PassRate:
+        """The share of all runs that passed."""
+        return pass_rate(
+            sum(case.rate.passed for case in self.cases), sum(case.rate.runs for case in self.cases)
+        )
+
+    @property
+    def mean(self) -> ClusteredMean | None:
+        """The same share as a mean with a standard error clustered by case; `None` without runs."""
+        values = {
+            case.name: [float(run.outcome == "passed") for run in case.runs if run.outcome != "error"]
+            for case in self.cases
+        }
+        return clustered_mean(values) if any(values.values()) else None
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of all runs; `None` if that of one is not known."""
+        found = [run.cost for case in self.cases for run in case.runs if run.outcome != "error"]
+        known = [cost for cost in found if cost is not None]
+        return math.fsum(known) if len(known) == len(found) else None
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain data: `last-report.json`."""
+        mean = self.mean
+        return {
+            "suite": self.suite,
+            "eval": self.eval,
+            "passed": self.passed,
+            "cases": [_case_as_json(case) for case in self.cases],
+            "total": {
+                "cases": len(self.cases),
+                "cases_passed": sum(case.passed for case in self.cases),
+                "runs": self.rate.runs,
+                "errors": len(self.errors),
+                **_rate_as_json(self.rate),
+                "standard_error": None if mean is None else mean.error,
+                "cost": self.cost,
+            },
+        }
+
+
+def report_of(suite: Suite, runs: Sequence[ScoredRun], eval_id: str) -> EvalReport:
+    """The report of some runs of a suite: of the cases that they are of, in the order of the suite."""
+    by_case: dict[str, list[ScoredRun]] = {}
+    for run in runs:
+        by_case.setdefault(run.case, []).append(run)
+    cases = []
+    for case in suite.cases:
+        found = tuple(sorted(by_case.get(case.name, ()), key=lambda run: run.number))
+        counted = [run for run in found if run.outcome != "error"]
+        passed = sum(run.outcome == "passed" for run in counted)
+        if found:
+            cases.append(
+                CaseReport(
+                    name=case.name,
+                    required=suite.rate_of(case),
+                    planned=suite.runs_of(case),
+                    rate=pass_rate(passed, len(counted)),
+                    runs=found,
+                    separating=_separating(counted) if 0 < passed < len(counted) else (),
+                )
+            )
+    return EvalReport(suite=suite.name, eval=eval_id, cases=tuple(cases))
+
+
+def _separating(runs: Sequence[ScoredRun]) -> tuple[Separation, ...]:
+    """Features that tell failing runs from passing ones; none without the extra `stats`."""
+    if len(runs) < _LEAST_RUNS or not any(run.features for run in runs):
+        return ()
+    try:
+        return separating_features([run.features for run in runs], [run.outcome == "passed" for run in runs])
+    except (ImportError, EnvironmentProblem):
+        return ()
+
+
+def _rate_as_json(rate: PassRate) -> dict[str, float]:
+    return {"pass_rate": rate.rate, "low": rate.low, "high": rate.high}
+
+
+def _case_as_json(case: CaseReport) -> dict[str, Any]:
+    runs, passed = case.rate.runs, case.rate.passed
+    return {
+        "name": case.name,
+        "passed": case.passed,
+        "required": case.required,
+        **_rate_as_json(case.rate),
+        "pass_at_k": {str(k): pass_at_k(runs, passed, k) for k in range(1, runs + 1)},
+        "pass_all_k": {str(k): pass_all_k(runs, passed, k) for k in range(1, runs + 1)},
+        "avg_tokens": case.average("tokens"),
+        "avg_latency": case.average("seconds"),
+        "separating": [str(one) for one in case.separating],
+        "runs": [
+            {
+                **{
+                    name: getattr(run, name)
+                    for name in ("number", "outcome", "run", "seconds", "tokens", "cost", "reason")
+                },
+                "grades": [
+                    {
+                        name: value
+                        for name in ("evaluator", "passed", "score", "label", "reason", "absent")
+                        if (value := getattr(one, name)) not in ("", None)
+                    }
+                    for one in run.grades
+                ],
+            }
+            for run in case.runs
+        ],
+    }

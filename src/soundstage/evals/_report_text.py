@@ -1,0 +1,104 @@
+"""The report in words: for a terminal, as Markdown for a pull request, as JUnit for a CI. Pure."""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape, quoteattr
+
+from soundstage.evals._report import CaseReport, EvalReport, ScoredRun
+
+_SHOWN = 3  # failing runs of a case
+
+
+def as_text(report: EvalReport) -> str:
+    """The report for a terminal: a line for each case, and below it why runs failed."""
+    width = max((len(case.name) for case in report.cases), default=0)
+    lines = []
+    for case in report.cases:
+        mark = "passed" if case.passed else "FAILED"
+        lines.append(f"{mark}  {case.name:<{width}}  {_rate(case)}  {case.average('seconds'):.2f} s")
+        for run in _failing(case)[:_SHOWN]:
+            lines.append(f"        run {run.number}: {run.outcome}: {_indented(run.reason)}")
+        lines += [
+            f"        tells failing from passing runs: {one}{_pair(case, one.examples)}"
+            for one in case.separating
+        ]
+    return "\n".join([*lines, _total(report)])
+
+
+def as_markdown(report: EvalReport) -> str:
+    """The report as a table in Markdown, such as a step summary of GitHub shows."""
+    lines = [
+        f"### Eval `{report.suite}`: {'passed' if report.passed else 'failed'}",
+        "",
+        "| case | passed | rate | 95 % interval | required | latency | tokens | first failure |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for case in report.cases:
+        first = next((run.reason.splitlines()[0] for run in _failing(case) if run.reason), "")
+        cells = (
+            f"{'✅' if case.passed else '❌'} {case.name}",
+            f"{case.rate.passed}/{case.planned}",
+            f"{case.rate.rate:.0%}",
+            f"{case.rate.low:.0%} to {case.rate.high:.0%}",
+            f"{case.required:.0%}",
+            f"{case.average('seconds'):.2f} s",
+            f"{case.average('tokens'):.0f}",
+            first,
+        )
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join([*lines, "", _total(report), ""])
+
+
+def as_junit(report: EvalReport) -> str:
+    """The report as JUnit XML: a test case for each case of the suite."""
+    failed = sum(not case.passed for case in report.cases)
+    seconds = sum(run.seconds for case in report.cases for run in case.runs)
+    head = (
+        f'name={quoteattr(report.suite)} tests="{len(report.cases)}" failures="{failed}" time="{seconds:.3f}"'
+    )
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', f"<testsuites><testsuite {head}>"]
+    for case in report.cases:
+        spent = sum(run.seconds for run in case.runs)
+        names = f'classname={quoteattr(report.suite)} name={quoteattr(case.name)} time="{spent:.3f}"'
+        body = ""
+        if not case.passed:
+            told = "\n".join(f"run {run.number}: {run.outcome}: {run.reason}" for run in _failing(case))
+            body = f"<failure message={quoteattr(_plain(_rate(case)))}>{escape(_plain(told))}</failure>"
+        lines.append(f"<testcase {names}>{body}</testcase>")
+    return "\n".join([*lines, "</testsuite></testsuites>", ""])
+
+
+def _plain(text: str) -> str:
+    """Without characters that XML cannot carry."""
+    return "".join(letter if letter in "\n\t" or letter.isprintable() else "�" for letter in text)
+
+
+def _failing(case: CaseReport) -> list[ScoredRun]:
+    return [run for run in case.runs if run.outcome != "passed"]
+
+
+def _rate(case: CaseReport) -> str:
+    rate = case.rate
+    missing = f", {case.planned - rate.runs} missing" if rate.runs < case.planned else ""
+    wanted = f" of {case.required:.0%}" if not case.passed else ""
+    return f"{rate.passed}/{rate.runs}{missing} = {rate.rate:.0%}{wanted} [{rate.low:.0%}, {rate.high:.0%}]"
+
+
+def _pair(case: CaseReport, places: tuple[int, int]) -> str:
+    counted = [run for run in case.runs if run.outcome != "error"]
+    failing, passing = (counted[place] for place in places)
+    return f"; compare the runs {failing.run} and {passing.run}"
+
+
+def _total(report: EvalReport) -> str:
+    rate, mean = report.rate, report.mean
+    error = f" ± {mean.error:.1%}" if mean is not None and mean.error is not None else ""
+    cost = "cost not known" if report.cost is None else f"${report.cost:.4f}"
+    errors = f", {len(report.errors)} runs with errors" if report.errors else ""
+    good = sum(case.passed for case in report.cases)
+    runs = f"{rate.passed} of {rate.runs} runs = {rate.rate:.0%}{error}{errors}"
+    return f"{good} of {len(report.cases)} cases passed; {runs}; {cost}"
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n          ")

@@ -1,0 +1,118 @@
+"""A suite: an agent, cases, and what is expected of every run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from soundstage.errors import ScriptProblem
+from soundstage.evals._agents import EvalAgent
+from soundstage.evals._errors import EvalConfigError
+from soundstage.evals._run import Case, NamedEvaluator
+from soundstage.models import Model
+
+TIMEOUT = 300.0
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True):
+    """Cases, and the agent that gets them.
+
+    Args:
+        name: how reports call it.
+        agent: who answers; see `CommandAgent`, `FunctionAgent`, `ModelAgent`, `ClaudeCodeAgent`.
+        cases: with names of their own.
+        model: makes the model that the agent asks, for each run a new one.
+        expect: evaluators for the runs of all cases.
+        repeat: runs of each case.
+        pass_rate: the share of the runs of a case that has to pass.
+        timeout: seconds that a run may take.
+        workspace: a folder; each run works in a copy.
+        fingerprint: of the files that it was read from; two suites of one fingerprint are the same.
+
+    Raises:
+        EvalConfigError: for no cases, two of one name, a case that nothing is expected of, or numbers that cannot be.
+
+    Example:
+        ::
+
+            async def agent(prompt: str, place: EvalPlace) -> str: ...
+
+            suite = Suite(
+                name="weather",
+                agent=FunctionAgent(agent),
+                model=lambda: ScriptedModel(script, shared=True),
+                cases=[Case(name="paris", input="weather in Paris", expect=(evaluator_of("contains", "sunny"),))],
+            )
+            report = asyncio.run(run_suite(suite, store=RunStore()))
+    """
+
+    name: str
+    agent: EvalAgent
+    cases: Sequence[Case]
+    model: Callable[[], Model]
+    expect: Sequence[NamedEvaluator] = ()
+    repeat: int = 1
+    pass_rate: float = 1.0
+    timeout: float = TIMEOUT
+    workspace: Path | None = None
+    fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        problems = [ScriptProblem(self.name, 0, key, message) for key, message in self._problems()]
+        if problems:
+            raise EvalConfigError(problems)
+        if not self.fingerprint:
+            msgspec.structs.force_setattr(self, "fingerprint", self._own_fingerprint())
+
+    def _problems(self) -> list[tuple[str, str]]:
+        found = [] if self.cases else [("cases", "expected at least one case, got none")]
+        seen: set[str] = set()
+        for number, case in enumerate(self.cases):
+            key = f"cases[{number}]"
+            if not case.name:
+                found.append((f"{key}.name", "a case has a name"))
+            if case.name in seen:
+                found.append((f"{key}.name", f"two cases are called {case.name!r}"))
+            seen.add(case.name)
+            if not case.input:
+                found.append((f"{key}.input", f"the case {case.name!r} has no input"))
+            if not (case.expect or self.expect):
+                found.append((f"{key}.expect", f"nothing is expected of the case {case.name!r}"))
+            found += _numbers(key, self.runs_of(case), self.rate_of(case))
+        if not self.timeout > 0:
+            found.append(("timeout", f"expected seconds above 0, got {self.timeout!r}"))
+        return found
+
+    def _own_fingerprint(self) -> str:
+        parts = [
+            [
+                case.name,
+                case.input,
+                case.expected,
+                dict(case.files),
+                [one.name for one in (*self.expect, *case.expect)],
+            ]
+            for case in self.cases
+        ]
+        return hashlib.sha256(json.dumps([self.name, parts], default=str).encode()).hexdigest()
+
+    def runs_of(self, case: Case) -> int:
+        """How often a case is run."""
+        return self.repeat if case.repeat is None else case.repeat
+
+    def rate_of(self, case: Case) -> float:
+        """The share of the runs of a case that has to pass."""
+        return self.pass_rate if case.pass_rate is None else case.pass_rate
+
+
+def _numbers(key: str, repeat: int, rate: float) -> list[tuple[str, str]]:
+    found = []
+    if repeat < 1:
+        found.append((f"{key}.repeat", f"expected at least 1 run, got {repeat!r}"))
+    if not 0 < rate <= 1:
+        found.append((f"{key}.pass_rate", f"expected a share above 0 and at most 1, got {rate!r}"))
+    return found

@@ -1,0 +1,96 @@
+"""The table of evaluators by name, and how one is made of what a suite says."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, get_type_hints
+
+import msgspec
+
+from soundstage.errors import UnknownNameError, WrongValueError, did_you_mean
+from soundstage.evals._run import Evaluator, NamedEvaluator
+from soundstage.evals.evaluators import _code, _json, _text, _trace
+
+
+class EvaluatorKind(NamedTuple):
+    """One kind of evaluator: a function that makes one of its specification, with words for users as docstring."""
+
+    name: str
+    make: Callable[[Any], Evaluator]
+
+    @property
+    def doc(self) -> str:
+        """A line for users."""
+        return " ".join((inspect.getdoc(self.make) or "").split())
+
+
+_MAKERS: Final[tuple[Callable[[Any], Evaluator], ...]] = (
+    _text.contains,
+    _text.not_contains,
+    _text.output_matches,
+    _text.equals,
+    _text.equals_normalised,
+    _text.expected,
+    _text.similar,
+    _text.no_errors,
+    _json.is_json,
+    _json.contains_json,
+    _trace.tool,
+    _trace.no_tool,
+    _trace.tools,
+    _trace.trajectory_contains,
+    _trace.agents,
+    _trace.model_requests,
+    _trace.no_egress,
+    _trace.no_failures,
+    _trace.files_modified,
+    _trace.cost,
+    _trace.latency,
+    _trace.tokens,
+    _code.program,
+    _code.expression,
+    _code.python,
+)
+KINDS: Final[Mapping[str, EvaluatorKind]] = {
+    make.__name__: EvaluatorKind(make.__name__, make) for make in _MAKERS
+}
+"""All built-in kinds, by name."""
+
+
+def evaluator_of(kind: str, spec: Any) -> NamedEvaluator:
+    """An evaluator of a built-in kind.
+
+    Args:
+        kind: its name; `contains-json` is `contains_json`.
+        spec: what it takes.
+
+    Raises:
+        UnknownNameError: for another kind; the message names the nearest.
+        WrongValueError: for a specification that it does not take.
+
+    Example:
+        >>> evaluator_of("contains", "sunny").name
+        'contains: sunny'
+    """
+    found = KINDS.get(kind.replace("-", "_"))
+    if found is None:
+        raise UnknownNameError(
+            f"there is no evaluator {kind!r}",
+            expected=", ".join(KINDS),
+            hint=did_you_mean(kind.replace("-", "_"), KINDS),
+        )
+    wanted = next(iter(get_type_hints(found.make).values()))
+    try:
+        evaluate = found.make(msgspec.convert(spec, wanted))
+    except msgspec.ValidationError as error:
+        raise WrongValueError(
+            f"`{found.name}` does not take this: {error}", seen=_shown(spec), hint=found.doc
+        ) from None
+    return NamedEvaluator(found.name if spec is True else f"{found.name}: {_shown(spec)}", evaluate)
+
+
+def _shown(spec: Any) -> str:
+    text = spec if isinstance(spec, str) else json.dumps(spec, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:59] + "…"

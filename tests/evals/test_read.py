@@ -1,0 +1,193 @@
+"""Suites in files: what they become, and what is refused, with file, line and key."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from soundstage.evals import CommandAgent, EvalConfigError, FunctionAgent, ModelAgent, Suite, load_suite
+
+RULES = "rules:\n  - when: {user: weather}\n    reply: {text: sunny}\n"
+SMALLEST = """\
+version: 1
+agent: {command: [python, agent.py, "{input}"]}
+script: rules.yaml
+repeat: 5
+cases:
+  - name: paris
+    input: weather in Paris
+    expect:
+      - contains: sunny
+      - tool: get_weather
+      - cost: {at_most: 0.01}
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    (tmp_path / "rules.yaml").write_text(RULES)
+
+    def write(text, name="suite.yaml"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def test_the_smallest_suite_is_read(written, tmp_path):
+    suite = load_suite(written(SMALLEST))
+    assert (suite.name, suite.repeat, suite.pass_rate) == ("suite", 5, 1.0)
+    assert suite.agent == CommandAgent(("python", "agent.py", "{input}"), tmp_path)
+    (case,) = suite.cases
+    assert (case.name, case.input) == ("paris", "weather in Paris")
+    assert [one.name for one in case.expect] == [
+        "contains: sunny",
+        "tool: get_weather",
+        'cost: {"at_most": 0.01}',
+    ]
+
+
+def test_json_is_the_same_suite(written):
+    import yaml
+
+    other = load_suite(written(json.dumps(yaml.safe_load(SMALLEST)), "suite.json"))
+    assert [case.name for case in other.cases] == ["paris"]
+
+
+BASE = "agent: {model: openai/gpt-4.1}\nscript: rules.yaml\nexpect: [no_errors]\n"
+
+
+def test_cases_come_from_json_lines(written):
+    written(
+        '{"name": "a", "input": "x", "expect": [{"contains": "y"}]}\n\n{"input": "z", "metadata": {"k": 1}}\n',
+        "c.jsonl",
+    )
+    suite = load_suite(written(BASE + "cases: c.jsonl\n"))
+    assert [(case.name, case.input, case.metadata) for case in suite.cases] == [
+        ("a", "x", {}),
+        ("case 2", "z", {"k": 1}),
+    ]
+    assert suite.agent == ModelAgent("gpt-4.1")
+
+
+def test_cases_come_from_csv_with_other_columns_as_metadata(written):
+    written('name,input,expected,level\na,"two\nlines",4,easy\n,plain,5,hard\n', "c.csv")
+    first, second = load_suite(written(BASE + "cases: c.csv\n")).cases
+    assert (first.name, first.input, first.expected, first.metadata) == (
+        "a",
+        "two\nlines",
+        "4",
+        {"level": "easy"},
+    )
+    assert (second.name, second.expected, second.metadata) == ("case 2", "5", {"level": "hard"})
+
+
+def test_a_function_beside_the_suite_is_an_agent(written):
+    written("def answer(prompt):\n    return prompt.upper()\n", "agent_beside_a_suite.py")
+    suite = load_suite(
+        written(
+            "agent: {python: 'agent_beside_a_suite:answer'}\nscript: rules.yaml\n"
+            "expect: [no_errors]\ncases: [{input: x}]"
+        )
+    )
+    assert isinstance(suite.agent, FunctionAgent)
+    assert suite.agent.function("x") == "X"
+
+
+def test_another_script_makes_another_suite(written):
+    first = load_suite(written(SMALLEST)).fingerprint
+    assert load_suite(written(SMALLEST)).fingerprint == first
+    written(RULES.replace("sunny", "rainy"), "rules.yaml")
+    assert load_suite(written(SMALLEST)).fingerprint != first
+
+
+CASES = "cases:\n  - {name: a, input: x}\n"
+WRONG = [
+    ("agent: [", 2, "not YAML"),
+    (BASE, 1, "cases"),
+    ("version: 2\n" + BASE + CASES, 1, "reads version 1"),
+    (BASE + "cases:\n  - {name: a}\n", 5, "input"),
+    (BASE + "cases:\n  - {name: a, input: ''}\n", 5, "cases[0].input: the case 'a' has no input"),
+    (
+        BASE + "cases:\n  - {name: a, input: x}\n  - name: a\n    input: y\n",
+        6,
+        "cases[1].name: two cases are called 'a'",
+    ),
+    (BASE + "cases: []\n", 4, "at least one case"),
+    (BASE + CASES + "repeat: 0\n", 5, "at least 1 run"),
+    (BASE + CASES + "pass_rate: 1.5\n", 5, "share above 0"),
+    (BASE + CASES + "timeout: 0\n", 6, "timeout: expected seconds above 0"),
+    (BASE + CASES + "repaet: 3\n", 6, "repeat"),
+    (
+        BASE + "cases:\n  - input: x\n    expect:\n      - contians: y\n",
+        7,
+        "cases[0].expect[0].contians: there is no evaluator",
+    ),
+    (BASE + "cases:\n  - input: x\n    expect: [{cost: {at_mots: 1}}]\n", 6, "cases[0].expect[0].cost"),
+    (BASE + "cases:\n  - input: x\n    expect: [{}]\n", 6, "expected an evaluator, got none"),
+    (BASE.replace("expect: [no_errors]\n", "") + CASES, 4, "nothing is expected of the case 'a'"),
+    (BASE.replace("rules.yaml", "no.yaml") + CASES, 2, "script: there is no"),
+    (BASE + CASES + "tape: x.tape\n", 1, "expected one of script, tape and live; got script and tape"),
+    (BASE + CASES + "workspace: nowhere\n", 6, "workspace: there is no folder"),
+    (BASE + "cases: no.csv\n", 4, "cases: there is no"),
+    (BASE + "cases: rules.yaml\n", 4, ".jsonl, .csv"),
+    (
+        "agent: {}\n" + BASE.partition("\n")[2] + CASES,
+        1,
+        "expected one of command, python, driver, model; got none",
+    ),
+    ("agent: {model: m, python: 'a:b'}\n" + BASE.partition("\n")[2] + CASES, 1, "got python and model"),
+    (
+        "agent: {model: m, code: 1}\n" + BASE.partition("\n")[2] + CASES,
+        1,
+        "agent.code: only an agent with `command`",
+    ),
+    ("agent: {driver: claude_cod}\n" + BASE.partition("\n")[2] + CASES, 1, "did you mean 'claude_code'"),
+    ("agent: {python: 'nothing:here'}\n" + BASE.partition("\n")[2] + CASES, 1, "there is no nothing:here"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "words"), WRONG)
+def test_what_is_wrong_in_a_suite_is_told_with_file_line_and_key(written, text, line, words):
+    path = written(text)
+    with pytest.raises(EvalConfigError) as caught:
+        load_suite(path)
+    found = [str(problem) for problem in caught.value.problems]
+    assert any(words in problem for problem in found), found
+    told = next(problem for problem in caught.value.problems if words in str(problem))
+    assert told.line == line, told
+    assert told.file.endswith("suite.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "words"),
+    [
+        ("c.jsonl", '{"input": "x"}\n{"inptu": "y"}\n', 2, "input"),
+        ("c.jsonl", '{"input": "x"}\nnot json\n', 2, "not JSON"),
+        ("c.jsonl", '{"input": "x", "expect": [{"contians": "y"}]}\n', 1, "did you mean 'contains'"),
+        ("c.csv", "input\nx\ny,z\n", 3, "expected 1 columns"),
+        ("c.csv", "name\na\n", 2, "input"),
+    ],
+)
+def test_what_is_wrong_in_a_file_of_cases_is_told_with_its_line(written, name, text, line, words):
+    written(text, name)
+    with pytest.raises(EvalConfigError) as caught:
+        load_suite(written(BASE + f"cases: {name}\n"))
+    told = next(problem for problem in caught.value.problems if words in str(problem))
+    assert (told.line, told.file.endswith(name)) == (line, True)
+
+
+def test_all_problems_are_told_at_once(written):
+    with pytest.raises(EvalConfigError) as caught:
+        load_suite(
+            written(
+                BASE.replace("no_errors", "no_erors") + "cases:\n  - input: x\n    expect: [{contians: y}]\n"
+            )
+        )
+    assert len(caught.value.problems) == 2
+
+
+def test_a_suite_in_python_without_cases_is_refused():
+    with pytest.raises(EvalConfigError, match="at least one case"):
+        Suite(name="x", agent=ModelAgent("m"), cases=[], model=lambda: None)
