@@ -3,7 +3,8 @@ PYTHON  ?= python3.11
 VENV    := .venv
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
-WORKERS ?= auto
+# One more than there are cores: tests wait for programs, sockets and the clock for a third of their time.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 1) + 1)
 TEST_CPU ?= 5
 N       ?= 1000
 SEED    ?= 0
@@ -39,9 +40,16 @@ test-all: $(READY)  ## all tests: the real CLI in full, browsers, containers, pr
 	@$(BIN)/python tools/gates.py
 
 check: $(READY)  ## format, lint, types, layers, sizes, public names
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types shape
+
+# Types take as long as all the rest.
+.PHONY: types shape
+types: $(READY)
+	@$(BIN)/mypy
+
+shape: $(READY)
 	@$(BIN)/ruff format --check --quiet src tests bench tools examples
 	@$(BIN)/ruff check --quiet src tests bench tools examples
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python tools/shape.py
 	@$(BIN)/python -m pytest -q -p no:randomly -p no:cacheprovider tests/test_exports.py

@@ -8,6 +8,7 @@ A pytest that a test starts has our plugin and no other; what it needs besides, 
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -62,6 +63,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if in_full_part(item.nodeid.removeprefix("tests/")):
             item.add_marker("full")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave what is there now out of every later collection of garbage: the modules of a dozen SDKs, and all tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -97,7 +97,9 @@ def called(**arguments):
 
 
 def file(sha256):
-    return FileEntry(path="a.py", change="modified", after=LazyFile("a.py", Blob(sha256, 3), None))
+    return FileEntry(
+        path="a.py", change="modified", after=LazyFile("a.py", Blob(sha256=sha256, size=3), None)
+    )
 
 
 def test_results_whose_times_differ_within_the_tolerance_are_the_same_wherever_their_clocks_began():

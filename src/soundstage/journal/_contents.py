@@ -80,9 +80,9 @@ class Contents:
     def find(self, sha256: str) -> Blob | None:
         """A reference to content; `None` if it is not kept."""
         if self.folder is None:
-            return Blob(sha256, len(self._known[sha256])) if sha256 in self._known else None
+            return Blob(sha256=sha256, size=len(self._known[sha256])) if sha256 in self._known else None
         try:
-            return Blob(sha256, self._place(self.folder, sha256).stat().st_size)
+            return Blob(sha256=sha256, size=self._place(self.folder, sha256).stat().st_size)
         except OSError:
             return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import unified_diff
 from itertools import takewhile
 from operator import eq
 from typing import Final
@@ -82,6 +81,8 @@ def patch(path: str, before: bytes | None, after: bytes | None) -> str:
         return ""
     if "\0" in old or "\0" in new or old == new:
         return ""
+    from difflib import unified_diff  # most runs change no file
+
     left, right = (_lines(text) for text in (old, new))
     names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
     lines = unified_diff(left, right, *names) if _comparable(left, right) else _replaced(left, right, names)

@@ -14,7 +14,7 @@ AbortReason = Literal["timeout", "session-timeout", "budget", "watcher", "interr
 TodoStatus = Literal["pending", "in_progress", "completed"]
 
 
-class Blob(msgspec.Struct, frozen=True):
+class Blob(msgspec.Struct, frozen=True, kw_only=True):
     """A reference to content: its sha256 and its size in bytes."""
 
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]

@@ -71,7 +71,7 @@ class Objects:
         """
         if not isinstance(content, Path):
             data = b"".join(_clean(_pieces(content), redactor))
-            blob = Blob(hashlib.sha256(data).hexdigest(), len(data))
+            blob = Blob(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
             if self.find(blob.sha256) != blob:
                 self._disk.write(place, [data])
             return StagedContent(blob, place, data)
@@ -85,7 +85,7 @@ class Objects:
                 yield piece
 
         self._disk.write(place, counted())
-        return StagedContent(Blob(found.hexdigest(), size), place)
+        return StagedContent(Blob(sha256=found.hexdigest(), size=size), place)
 
     def take(self, staged: Iterable[StagedContent]) -> None:
         """Move what is new to its place; for who has the lock."""
@@ -107,7 +107,7 @@ class Objects:
     def find(self, sha256: str) -> Blob | None:
         """A reference to content; `None` if it is not here."""
         try:
-            return Blob(sha256, self.place(sha256).stat().st_size)
+            return Blob(sha256=sha256, size=self.place(sha256).stat().st_size)
         except OSError:
             return None
 
