@@ -29,6 +29,7 @@ import rows_faults
 import rows_fields
 import rows_journal
 import rows_kept
+import rows_results
 import rows_runs
 import rows_start
 import rows_tapes
@@ -58,6 +59,7 @@ GROUPS = {
         rows_faults,
         rows_tapes,
         rows_runs,
+        rows_results,
     )
 }
 

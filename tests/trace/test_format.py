@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from soundstage.errors import ModelError, ScriptError
 from soundstage.journal import (
     AgentFinished,
+    Committed,
     DaemonChanged,
     EgressTried,
     Event,
+    FactMissed,
     FileChanged,
     FlowEnded,
     HookFired,
@@ -22,15 +24,20 @@ from soundstage.journal import (
     ModelChunked,
     ModelRequested,
     Noted,
+    Notified,
     ProcessExited,
     ProcessStarted,
     RequestRefused,
     Routed,
+    RunAborted,
     RunFinished,
     RunStarted,
     ScreenChanged,
+    Todo,
+    TodosChanged,
     ToolCalled,
     UnknownEvent,
+    UsageReported,
 )
 from soundstage.messages import ModelRequest, TextChunk, user
 from soundstage.trace import build_trace
@@ -158,6 +165,20 @@ def test_arguments_that_are_no_json_object_are_a_warning(traced):
 EVENTS = [
     (Routed(agents=("", "b")), "=> main, b"),
     (FileChanged(path="a.py", change="modified"), "file modified: a.py"),
+    (
+        FileChanged(path="a.py", change="added", patch="--- /dev/null\n+++ b/a.py\n@@ -0,0 +1 @@\n+x\n"),
+        "file added: a.py +1 -0",
+    ),
+    (Committed(hash="abcdef0123456", subject="fix"), "commit abcdef012 · fix"),
+    (Notified(text="may I?"), "notification may I?"),
+    (TodosChanged(todos=(Todo(text="look"),)), "to-do list: 0 of 1 done"),
+    (UsageReported(cost=0.5), "reported: 0 tokens · $0.5000"),
+    (FactMissed(what="commits", reason="git is away"), "not recorded: commits: git is away"),
+    (RunAborted(reason="budget", detail="$2 of $1"), "run aborted: budget · $2 of $1"),
+    (
+        HookFired(hook="lint", event="PreToolUse", outcome="success", call_id="c1"),
+        "hook lint: PreToolUse, success, c1",
+    ),
     (EgressTried(host="example.org", port=443), "network: example.org:443 was tried"),
     (Noted(text="remember  this"), "note 'remember this'"),
     (HookFired(hook="lint", event="PreToolUse", outcome="success"), "hook lint: PreToolUse, success"),

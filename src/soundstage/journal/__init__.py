@@ -43,7 +43,7 @@ from soundstage.journal._redact import Redactor
 from soundstage.journal._secrets import REDACTED, without_secrets
 from soundstage.journal._stream_redactor import clean_records
 from soundstage.journal._wanted import EventText, Wanted, event, event_matcher
-from soundstage.journal._words import call_text, joined_facts, one_line, readable
+from soundstage.journal._words import call_text, joined_facts, one_line, patch_size, readable
 from soundstage.journal._work import (
     AbortReason,
     Blob,
@@ -120,6 +120,7 @@ __all__ = [
     "joined_facts",
     "one_line",
     "patch",
+    "patch_size",
     "read_journal",
     "readable",
     "without_secrets",

@@ -157,13 +157,14 @@ class RequestServed(Event, frozen=True, kw_only=True):
 
 
 class ToolCalled(Event, frozen=True, kw_only=True):
-    """An agent runs a tool."""
+    """An agent runs a tool. `parent` is the id of the call that it works in, if another agent has started it."""
 
     call_id: str
     name: str
     arguments: dict[str, Any] = {}
     agent: str = ""
     conversation: str = ""
+    parent: str = ""
 
     def __str__(self) -> str:
         return call_text(self.name, self.arguments)

@@ -18,12 +18,14 @@ import msgspec
 from soundstage.journal import (
     EgressTried,
     Event,
+    FactMissed,
     HookFired,
     ModelFailed,
     ModelRequested,
     ModelResponded,
     Record,
     RequestServed,
+    RunAborted,
     ToolReturned,
     UnknownEvent,
     one_line,
@@ -212,4 +214,6 @@ CONCERNS: Final[dict[type[Event], Callable[[Any], bool]]] = {
     ToolReturned: lambda e: e.is_error,
     RequestServed: lambda e: e.status >= 400,
     HookFired: lambda e: bool(e.exit_code),
+    FactMissed: lambda _: True,
+    RunAborted: lambda _: True,
 }

@@ -16,6 +16,7 @@ from soundstage.journal import (
     AgentFinished,
     AgentStarted,
     DaemonChanged,
+    HookFired,
     MessageReceived,
     MessageSent,
     ModelChunked,
@@ -86,6 +87,7 @@ class TraceBuilder:
             "agents": self._agents_seen(),
             "messages": tuple(self._messages),
             "failures": tuple(self._failures),
+            "orphans": tuple(use.freeze() for use in self._join.orphans.values()),
         }
 
     def _agents_seen(self) -> tuple[str, ...]:
@@ -131,6 +133,9 @@ class TraceBuilder:
 
     def tool_returned(self, record: Record, event: ToolReturned) -> None:
         self._join.returned(record, event)
+
+    def hook_fired(self, record: Record, event: HookFired) -> None:
+        self._join.hooked(record, event)
 
     def agent_started(self, record: Record, event: AgentStarted) -> None:
         self._agents.setdefault(shown(event.agent), record.position)
@@ -194,6 +199,7 @@ _HANDLERS: Final[dict[type[msgspec.Struct], Callable[[TraceBuilder, Record, Any]
     ModelFailed: TraceBuilder.failed,
     ToolCalled: TraceBuilder.tool_called,
     ToolReturned: TraceBuilder.tool_returned,
+    HookFired: TraceBuilder.hook_fired,
     AgentStarted: TraceBuilder.agent_started,
     AgentFinished: TraceBuilder.agent_finished,
     MessageReceived: TraceBuilder.message,

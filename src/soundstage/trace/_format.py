@@ -19,9 +19,11 @@ from soundstage.errors import ScriptError
 from soundstage.journal import (
     AgentFinished,
     AgentStarted,
+    Committed,
     DaemonChanged,
     EgressTried,
     Event,
+    FactMissed,
     FileChanged,
     FlowEnded,
     HookFired,
@@ -33,6 +35,7 @@ from soundstage.journal import (
     ModelRequested,
     ModelResponded,
     Noted,
+    Notified,
     PhaseChanged,
     ProcessExited,
     ProcessStarted,
@@ -40,13 +43,17 @@ from soundstage.journal import (
     RequestRefused,
     RequestServed,
     Routed,
+    RunAborted,
     RunFinished,
     RunStarted,
     ScreenChanged,
+    TodosChanged,
     ToolCalled,
     ToolReturned,
     UnknownEvent,
+    UsageReported,
     one_line,
+    patch_size,
 )
 from soundstage.match import Repeat, preview, repeats
 from soundstage.trace._cost import PRICES, cost_of
@@ -319,7 +326,7 @@ def _exit(event: ProcessExited, _: int) -> _Line:
 
 
 def _hook(event: HookFired, _: int) -> _Line:
-    facts = ", ".join(filter(None, (event.event, event.outcome)))
+    facts = ", ".join(filter(None, (event.event, event.outcome, event.call_id)))
     return _Line(f"hook {event.hook}" + (f": {facts}" if facts else ""), "flow")
 
 
@@ -340,7 +347,15 @@ _WRITERS: Final[dict[type, Callable[[Any, int], _Line]]] = {
     Routed: _routed,
     PhaseChanged: _phase,
     FlowEnded: _flow,
-    FileChanged: lambda event, _: _Line(f"file {event.change}: {event.path}", "world"),
+    FileChanged: lambda event, _: _Line(
+        f"file {event.change}: {event.path} {patch_size(event.patch)}".rstrip(), "world"
+    ),
+    Committed: lambda event, _: _Line(f"commit {_flat(str(event))}", "world"),
+    Notified: lambda event, _: _Line(f"notification {_flat(str(event))}", "world"),
+    TodosChanged: lambda event, _: _Line(f"to-do list: {_flat(str(event))}", "flow"),
+    UsageReported: lambda event, _: _Line(f"reported: {_flat(str(event))}", "quiet"),
+    FactMissed: lambda event, _: _Line(f"not recorded: {_flat(str(event))}", "wrong"),
+    RunAborted: lambda event, _: _Line(f"run aborted: {_flat(str(event))}", "wrong"),
     EgressTried: lambda event, _: _Line(f"network: {event.host}:{event.port} was tried", "wrong"),
     HostReached: lambda event, _: _Line(f"network: {event.host}:{event.port} was reached", "quiet"),
     Noted: lambda event, width: _Line("note " + _quoted(event.text, width - 5), "quiet"),

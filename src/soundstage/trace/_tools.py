@@ -14,53 +14,20 @@ repeats the whole history, so an id alone is not enough:
 - A result before the model's last message is history. It counts only for calls that this agent has not had a
   request for since they were asked, and only if the id was never used twice in the conversation.
 
+Hooks of an agent tell of tools too. One before a tool makes the call known if nothing else has; one after it gives the
+result if nothing else does. A result of a call that the journal does not have is an orphan, and kept apart.
+
 The second rule is the usual case and looks at the end of a request only; the third looks back as far as the
 oldest call it seeks, once for each call and agent. So the work grows with the journal, not with its square.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from soundstage.journal import Record, ToolCalled, ToolReturned
-from soundstage.messages import ModelRequest, ToolCall, ToolResult
-from soundstage.trace._types import ToolUse, shown
-
-
-class ToolUseDraft:
-    """A tool use in the making."""
-
-    __slots__ = ("call", "called", "conversation", "facts", "reply")
-
-    def __init__(self, call: ToolCall, agent: str, conversation: str, record: Record) -> None:
-        self.call = call
-        self.conversation = conversation
-        self.reply: int | None = None  # position of the reply that asked
-        self.called: int | None = None  # position of the `ToolCalled`
-        self.facts: dict[str, Any] = {"agent": agent, "asked_at": record.position, "started": record.time}
-
-    @property
-    def agent(self) -> str:
-        agent: str = self.facts["agent"]
-        return agent
-
-    @property
-    def answered(self) -> bool:
-        return "result" in self.facts
-
-    def answer(self, text: str, record: Record, *, is_error: bool) -> None:
-        self.facts.update(result=text, is_error=is_error, returned_at=record.position, ended=record.time)
-
-    def freeze(self) -> ToolUse:
-        call = self.call
-        return ToolUse(
-            call_id=call.id,
-            name=call.name,
-            arguments=call.arguments,
-            raw=call.raw,
-            conversation=self.conversation,
-            **self.facts,
-        )
+from soundstage.journal import HookFired, Record, ToolCalled, ToolReturned
+from soundstage.messages import MAIN, ModelRequest, ToolCall, ToolResult
+from soundstage.trace._parent_calls import ParentCalls
+from soundstage.trace._tool_drafts import AFTER, BEFORE, ToolUseDraft
+from soundstage.trace._types import shown
 
 
 class _ConversationTools:
@@ -122,6 +89,8 @@ class ToolUseCollector:
         self._conversations: dict[str, _ConversationTools] = {}
         self._called: dict[int, ToolUseDraft] = {}  # by position of the `ToolCalled`
         self._newest: dict[str, ToolUseDraft] = {}  # by call id, in whatever conversation
+        self._within = ParentCalls()
+        self.orphans: dict[str, ToolUseDraft] = {}  # results alone, by call id
 
     def _conversation(self, name: str) -> _ConversationTools:
         found = self._conversations.get(name)
@@ -143,6 +112,7 @@ class ToolUseCollector:
             return early
         use = ToolUseDraft(call, agent, conversation, record)
         use.reply = record.position
+        use.facts["parent"] = self._within.call_of(request)
         self._add(use)
         self._conversation(conversation).asked(use)
         return use
@@ -154,21 +124,33 @@ class ToolUseCollector:
         use.call = call
         use.reply = record.position
         use.facts.update(agent=agent, asked_at=record.position)
+        self._move(use, conversation)
+        self._conversation(conversation).asked(use)
+
+    def _move(self, use: ToolUseDraft, conversation: str) -> None:
+        """The conversation of a use is known better."""
         if use.conversation != conversation:
             self._conversation(use.conversation).close(use)
             use.conversation = conversation
             self._conversation(conversation).add(use)
             if use.answered:
                 self._conversation(conversation).close(use)
-        self._conversation(conversation).asked(use)
 
     def called(self, record: Record, event: ToolCalled) -> None:
         """A runtime runs a tool."""
         use = self._asked_before(event)
         if use is None:
             call = ToolCall(id=event.call_id, name=event.name, arguments=event.arguments)
-            use = ToolUseDraft(call, shown(event.agent), event.conversation, record)
-            self._add(use)
+            use = self._newest.get(event.call_id)
+            if use is not None and use.by_hook and use.called is None and not use.answered:
+                use.call = call
+                use.facts["agent"] = shown(event.agent)
+                self._move(use, event.conversation)
+            else:
+                use = ToolUseDraft(call, shown(event.agent), event.conversation, record)
+                self._add(use)
+        if event.parent:
+            use.facts["parent"] = event.parent
         use.called = record.position
         use.facts["started"] = record.time
         self._called[record.position] = use
@@ -186,8 +168,39 @@ class ToolUseCollector:
     def returned(self, record: Record, event: ToolReturned) -> None:
         """A runtime has the result of a tool."""
         use = self._called.get(record.cause or 0) or self._newest.get(event.call_id)
-        if use is not None and not use.answered:
+        if use is None:
+            self._orphan(event.call_id, "", record).answer(event.text, record, is_error=event.is_error)
+        elif not use.answered:
             self._answer(use, event.text, record, is_error=event.is_error)
+
+    def hooked(self, record: Record, event: HookFired) -> None:
+        """A hook before or after a tool ran."""
+        name = str(event.input.get("tool_name") or "")
+        use = self._newest.get(event.call_id)
+        if not event.call_id or event.event not in (BEFORE, *AFTER):
+            return
+        if event.event == BEFORE:
+            if use is None and name:
+                arguments = event.input.get("tool_input")
+                call = ToolCall(
+                    id=event.call_id, name=name, arguments=arguments if isinstance(arguments, dict) else {}
+                )
+                made = ToolUseDraft(call, MAIN, "", record)
+                made.by_hook = True
+                self._add(made)
+            return
+        if use is None:
+            use = self._orphan(event.call_id, name, record)
+        if use.hooked is None:
+            use.hooked = (event, record)
+
+    def _orphan(self, call_id: str, name: str, record: Record) -> ToolUseDraft:
+        use = self.orphans.get(call_id)
+        if use is None:
+            use = ToolUseDraft(ToolCall(id=call_id, name=name, arguments={}), MAIN, "", record)
+            use.facts.update(orphan=True, started=None)
+            self.orphans[call_id] = use
+        return use
 
     def _answer(self, use: ToolUseDraft, text: str, record: Record, *, is_error: bool) -> None:
         use.answer(text, record, is_error=is_error)
@@ -197,6 +210,8 @@ class ToolUseCollector:
         """A request brings results."""
         conversation = self._conversation(request.caller.conversation)
         agent = shown(request.caller.agent)
+        if request.caller.parent:
+            self._within.asked(request, conversation.open)
         if conversation.open:
             for result in _results(request, conversation.sought(agent)):
                 use = conversation.waiting(result, agent)

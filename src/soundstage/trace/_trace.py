@@ -48,6 +48,7 @@ class Trace(TraceFields, frozen=True, kw_only=True, dict=True):
         agents: names, in the order of their first appearance.
         messages: what went between the app and its worlds.
         failures: what went wrong.
+        orphans: results of tools whose call the journal does not have.
 
     Example:
         >>> from soundstage.journal import Journal, MessageSent

@@ -8,6 +8,7 @@ import msgspec
 
 from soundstage.journal import AgentFinished, Event, ModelFailed, Record
 from soundstage.messages import MAIN, ModelRequest, ModelResponse, Usage
+from soundstage.trace._error_classes import ErrorClass, error_class
 
 Outcome = Literal["success", "failure", "aborted", "unfinished"]
 Wrong = Literal["model", "request", "daemon", "agent", "process", "run"]
@@ -32,6 +33,8 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
         is_error: whether the result is an error.
         asked_at: position of the reply that asked, or of the `ToolCalled` when no reply is known.
         returned_at: position of the `ToolReturned`, or of the request that brought the result.
+        parent: the id of the call that started the agent which called; empty for none, or where it is in doubt.
+        orphan: whether it is a result alone, of a call that the journal does not have.
         started: seconds; of the `ToolCalled` if there is one, else of the reply that asked.
         ended: seconds; of the `ToolReturned` if there is one, else of the request that brought the result.
     """
@@ -44,6 +47,8 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
     conversation: str = ""
     result: str | None = None
     is_error: bool = False
+    parent: str = ""
+    orphan: bool = False
     asked_at: int = 0
     returned_at: int | None = None
     started: float | None = None
@@ -53,6 +58,11 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
     def duration(self) -> float | None:
         """Seconds from start to end; `None` while there is no result."""
         return None if self.started is None or self.ended is None else self.ended - self.started
+
+    @property
+    def error_class(self) -> ErrorClass | Literal[""]:
+        """The kind of its error, by the words of its result: `denied`, `timeout`...; empty for none."""
+        return error_class(self.result or "") if self.is_error else ""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -229,3 +239,4 @@ class TraceFields(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     agents: tuple[str, ...]
     messages: tuple[MessageLine, ...]
     failures: tuple[Failure, ...]
+    orphans: tuple[ToolUse, ...] = ()

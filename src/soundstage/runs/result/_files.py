@@ -49,3 +49,19 @@ def _kind(*, was: bool, stays: bool) -> Literal["added", "modified", "deleted"] 
 def _file(path: str, sha256: str | None, source: ContentSource | None) -> LazyFile | None:
     blob = source.find(sha256) if source is not None and sha256 is not None else None
     return LazyFile(path, blob, source) if blob is not None and source is not None else None
+
+
+def unknown_contents(changes: Iterable[FileChanged], source: ContentSource) -> tuple[str, ...]:
+    """Warnings of content that was not kept, such as that of large files; one for each path.
+
+    Args:
+        changes: in order.
+        source: should have the content.
+    """
+    lost = [
+        event.path
+        for event in changes
+        for sha256 in (event.before, event.after)
+        if sha256 is not None and source.find(sha256) is None
+    ]
+    return tuple(f"the content of {path} was not kept" for path in dict.fromkeys(lost))
