@@ -131,34 +131,68 @@ def test_a_body_over_the_limit_is_refused_in_the_providers_shape(wire):
     ("name", "method", "path"),
     [
         ("openai-chat", "POST", "/v1/nothing"),
-        ("openai-chat", "GET", "/v1/chat/completions"),
-        ("openai-chat", "DELETE", "/v1/models/m"),
-        ("openai-chat", "OPTIONS", "/v1/chat/completions"),
         ("openai-chat", "POST", "/"),
+        ("openai-chat", "POST", "/v1/chat/completions/"),
         ("anthropic", "POST", "/v1/messages/batches"),
-        ("anthropic", "PUT", "/v1/messages"),
         ("gemini", "POST", "/v1beta/models/m:unheardOf"),
         ("gemini", "POST", "/v1beta/files"),
     ],
 )
-def test_a_path_that_no_provider_has_is_a_404_in_the_shape_of_the_nearest(name, method, path):
+def test_a_path_that_no_provider_has_is_a_404_in_the_shape_of_the_nearest_and_says_what_is_served(
+    name, method, path
+):
     async def main():
         async with serving(Script()) as served:
             answer = await served.http.request(method, path)
             kind, message = error_of(WIRES[name], answer)
             assert (answer.status_code, kind) == (404, WIRES[name].kinds[404])
             assert f"{method} {path}" in message
+            own = {
+                "openai-chat": "/v1/responses",
+                "anthropic": "/v1/messages/count_tokens",
+                "gemini": ":streamGenerate",
+            }
+            assert [one for one in own if own[one] in message] == [name]
             [refusal] = served.events(RequestRefused)
             assert (refusal.path, refusal.status) == (path, 404)
 
     run(main())
 
 
-def test_a_head_request_to_nowhere_is_a_404_without_a_body():
+@pytest.mark.parametrize(
+    ("name", "method", "path", "allowed"),
+    [
+        ("openai-chat", "GET", "/v1/chat/completions", "POST"),
+        ("openai-chat", "OPTIONS", "/v1/responses", "POST"),
+        ("openai-chat", "DELETE", "/v1/models/m", "GET, HEAD"),
+        ("anthropic", "PUT", "/v1/messages", "POST"),
+        ("gemini", "GET", "/v1beta/models/m:generateContent", "POST"),
+        ("gemini", "POST", "/v1beta/models", "GET, HEAD"),
+    ],
+)
+def test_another_method_at_a_path_is_a_405_that_names_the_right_one(name, method, path, allowed):
     async def main():
         async with serving(Script()) as served:
-            answer = await served.http.head("/")
-            assert (answer.status_code, answer.content) == (404, b"")
+            answer = await served.http.request(method, path)
+            assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+            assert f"{method} {path}. Soundstage serves it with {allowed}" in error_of(WIRES[name], answer)[1]
+            [refusal] = served.events(RequestRefused)
+            assert (refusal.path, refusal.status) == (path, 405)
+
+    run(main())
+
+
+def test_a_head_request_has_the_headers_of_a_get_and_no_body():
+    """Clients ask for `HEAD /` to see whether the provider is there."""
+
+    async def main():
+        async with serving(Script()) as served:
+            for path, status in (("/", 200), ("/v1/models", 200), ("/nowhere", 404)):
+                got, head = await served.http.get(path), await served.http.head(path)
+                assert (got.status_code, head.status_code, head.content) == (status, status, b"")
+                assert int(head.headers["content-length"]) == len(got.content) + (
+                    path == "/nowhere"
+                )  # GET, HEAD
 
     run(main())
 
@@ -175,6 +209,10 @@ def test_an_unknown_path_says_that_soundstage_does_not_serve_it_and_a_websocket_
             for path in ("/v1/responses", "/openai/v1/responses"):
                 told = await served.http.get(path, headers=upgrade)
                 assert told.status_code == 426
+                assert (told.headers["upgrade"], told.headers["connection"].lower()) == (
+                    "HTTP/1.1",
+                    "upgrade",
+                )
                 assert "use POST" in error_of(WIRES["openai-responses"], told)[1]
 
     run(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soundstage.wire import CODECS, MatchedRoute, find_route, format_of
-from soundstage.wire._routes import ROUTES
+from soundstage.wire._routes import ROUTES, SHOWN, methods_of
 
 CHAT = MatchedRoute("openai-chat", "generate", {})
 RESPONSES = MatchedRoute("openai-responses", "generate", {})
@@ -74,7 +74,8 @@ def test_paths_of_the_providers(method, path, query, found):
     ("method", "path"),
     [
         ("GET", "/v1/chat/completions"),
-        ("HEAD", "/v1/models"),
+        ("HEAD", "/v1/chat/completions"),
+        ("GET", "/v1beta/models/g:generateContent"),
         ("POST", "/v1/models"),
         ("POST", "/v2/messages"),
         ("POST", "/v1/messages/"),
@@ -168,3 +169,20 @@ def test_the_paths_of_gateways_and_clouds_are_served(method, path, name, kind):
     assert (found.format, found.kind) == (name, kind)
     if "my-model" in path or "gemini-2.5-pro" in path:
         assert found.parameters["model"] in ("my-model", "gemini-2.5-pro")
+
+
+def test_what_an_unknown_path_is_told_is_served_and_covers_each_kind_of_every_format():
+    told = [line.split(" ") for lines in SHOWN.values() for line in lines]
+    found = [find_route(method, path.replace("MODEL", "m"), "") for method, path in told]
+    assert None not in found
+    formats = {(route.format.partition("-")[0], route.kind) for route in ROUTES}
+    assert {(one.format.partition("-")[0], one.kind) for one in found} == formats
+
+
+def test_a_path_of_a_get_answers_head_and_an_unknown_one_has_no_method():
+    assert find_route("HEAD", "/v1/models", "") == find_route("GET", "/v1/models", "")
+    assert (methods_of("/v1/models"), methods_of("/v1/messages"), methods_of("/x")) == (
+        ("GET", "HEAD"),
+        ("POST",),
+        (),
+    )

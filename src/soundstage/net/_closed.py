@@ -16,7 +16,7 @@ Native libraries ask the system without Python. What they have opened is found b
 open when the run is looked at: `look`. So is data that went over a connection from before the run.
 
 We are called inside of calls of the system, from any thread, so nothing here raises. A copy of the process that was
-made by `fork` goes on refusing, and writes nothing: its journal is a copy too.
+made by `fork` goes on refusing, and tells us what it tries (`_forked`): its journal is a copy, which nobody reads.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from soundstage.guard import (
 from soundstage.journal import EgressTried, Event, HostReached, Journal
 from soundstage.lifecycle import LoopThread
 from soundstage.net._egress import EgressProxy
+from soundstage.net._forked import ForkedProcesses
 from soundstage.net._listeners import is_listening
 
 Egress = Literal["fail", "allow", "closed"]
@@ -111,6 +112,7 @@ class ClosedSet:
         self._lock = threading.RLock()
         self._last = contextlib.ExitStack()
         self._proxy: EgressProxy | None = None
+        self._copies = ForkedProcesses()
 
     def begin(self) -> None:
         """Close the set."""
@@ -120,6 +122,9 @@ class ClosedSet:
         self._connections = {name: connection.sent for name, connection in open_connections().items()}
         begin(self)
         self._last.callback(end, self)
+        self._copies.begin()
+        self._last.callback(self._copies.end)
+        self._last.callback(self._look_at_copies)
         if not self.journal.clock.virtual:
             self.proxy()
 
@@ -131,7 +136,12 @@ class ClosedSet:
         """Keep what has been opened or used past the guard, as far as it is still open."""
         unjudged(self._look)
 
+    def _look_at_copies(self) -> None:
+        for event in self._copies.told():
+            self._append(event)
+
     def _look(self) -> None:
+        self._look_at_copies()
         for name, (attempt, sent) in open_connections().items():
             before = self._connections.get(name)
             self._connections[name] = sent
@@ -210,6 +220,7 @@ class ClosedSet:
 
     def _append(self, event: Event) -> None:
         if os.getpid() != self._process:
+            self._copies.tell(event)
             return
         with contextlib.suppress(InvalidStateError):  # the run is over
             self.journal.append(event, source=SOURCE)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -33,9 +34,10 @@ from soundstage.messages import (
     respond,
 )
 from soundstage.models import JournaledModel, Model
-from soundstage.net import Exchange, HttpRequest
+from soundstage.net import MAX_BODY, Exchange, HttpRequest
 from soundstage.wire import _openai_responses, _side
 from soundstage.wire._anthropic import AnthropicMessages
+from soundstage.wire._bodies import ACCEPTED, unpacked
 from soundstage.wire._callers import with_caller
 from soundstage.wire._codec import AnswerStamp, Codec
 from soundstage.wire._control import ControlApi, scripted_in
@@ -43,12 +45,14 @@ from soundstage.wire._delivery import delivery_in, pieces_for
 from soundstage.wire._gemini import Gemini
 from soundstage.wire._openai_chat import OpenAIChat
 from soundstage.wire._openai_responses import OpenAIResponses
-from soundstage.wire._routes import MatchedRoute, find_route, format_of
+from soundstage.wire._routes import SHOWN, MatchedRoute, find_route, format_of, methods_of
 
 CODECS: Final[dict[str, Codec]] = {
     codec.name: codec for codec in (OpenAIChat(), OpenAIResponses(), AnthropicMessages(), Gemini())
 }
 SHOWN_OF_BODY: Final = 2000
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+UNSUPPORTED: Final = 415
 NO_RETRY: Final = {"x-should-retry": "false"}
 TOKEN_HEADERS: Final = ("x-soundstage-token", "x-api-key", "api-key", "x-goog-api-key")
 REQUEST_IDS: Final = {"openai-chat": "x-request-id", "openai-responses": "x-request-id"}
@@ -108,7 +112,7 @@ class WireApp:
 
     async def handle(self, request: HttpRequest, exchange: Exchange) -> None:
         """Answer one request."""
-        if request.path == "/health":
+        if request.path == "/health" or (request.path == "/" and request.method in ("GET", "HEAD")):
             await exchange.reply(200, {"content-type": "application/json"}, b'{"status":"ok"}')
             return
         try:
@@ -139,19 +143,28 @@ class WireApp:
     async def _route(self, request: HttpRequest, exchange: Exchange) -> None:
         found = find_route(request.method, request.path, request.query, request.headers)
         if found is None:
-            await self._refuse(request, exchange, _not_served(request))
+            error, headers = _not_served(request)
+            await self._refuse(request, exchange, error, headers=headers)
             return
         try:
+            request = unpacked(request, MAX_BODY)
             if request.too_large:
                 raise RequestRejected("Request exceeds the maximum allowed number of bytes.", status=413)
             await self._kinds[found.kind](request, exchange, found)
         except RequestRejected as error:
             if exchange.started:
                 raise
-            await self._refuse(request, exchange, error)
+            headers = ACCEPTED if error.status == UNSUPPORTED else {}
+            await self._refuse(request, exchange, error, headers=headers)
 
     async def _refuse(
-        self, request: HttpRequest, exchange: Exchange, error: RequestRejected, *, of_a_stranger: bool = False
+        self,
+        request: HttpRequest,
+        exchange: Exchange,
+        error: RequestRejected,
+        *,
+        of_a_stranger: bool = False,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         found = find_route(request.method, request.path, request.query, request.headers)
         codec = CODECS[found.format if found is not None else format_of(request.path)]
@@ -167,7 +180,7 @@ class WireApp:
             ),
             source="wire",
         )
-        await exchange.reply(fault.status, fault.headers, fault.body)
+        await exchange.reply(fault.status, {**fault.headers, **headers}, fault.body)
 
     def _beginning_of_body(self, request: HttpRequest) -> bytes:
         """The part of a refused body that the journal keeps. Nothing is kept of, or learnt from, a stranger's."""
@@ -317,13 +330,17 @@ class WireApp:
         return chunks
 
 
-def _not_served(request: HttpRequest) -> RequestRejected:
-    """The answer to a path that no route knows, and to a client that would rather have a WebSocket."""
+def _not_served(request: HttpRequest) -> tuple[RequestRejected, dict[str, str]]:
+    """The answer to a request that no route knows, and its headers: another method, or a WebSocket, or another path."""
     if "websocket" in request.headers.get("upgrade", "").lower():
-        return RequestRejected(f"Soundstage serves no WebSocket at {request.path}: use POST.", status=426)
-    return RequestRejected(
-        f"Unknown request URL: {request.method} {request.path}. Soundstage does not serve it.", status=404
-    )
+        words = f"Soundstage serves no WebSocket at {request.path}: use POST."
+        return RequestRejected(words, status=426), {"upgrade": "HTTP/1.1", "connection": "Upgrade"}
+    if methods := ", ".join(methods_of(request.path)):
+        words = f"Not allowed: {request.method} {request.path}. Soundstage serves it with {methods}."
+        return RequestRejected(words, status=405), {"allow": methods}
+    shown = ", ".join(SHOWN[format_of(request.path).partition("-")[0]])
+    words = f"Unknown request URL: {request.method} {request.path}. Soundstage does not serve it. It serves {shown}."
+    return RequestRejected(words, status=404), {}
 
 
 class _StreamEncoding:

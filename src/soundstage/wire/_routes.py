@@ -65,8 +65,31 @@ ROUTES: Final = (
     _route("GET", r"/anthropic/v1/models", "anthropic", "models"),
     _route("GET", r"/anthropic/v1/models/(?P<model>.+)", "anthropic", "model"),
     _route("GET", r"/v1(?:beta|alpha)/models", "gemini", "models"),
-    _route("GET", r"/v1(?:beta|alpha)/models/(?P<model>.+)", "gemini", "model"),
+    _route("GET", r"/v1(?:beta|alpha)/models/(?P<model>[^:]+)", "gemini", "model"),
 )
+SHOWN: Final[Mapping[str, tuple[str, ...]]] = {  # provider -> what an unknown path is told
+    "openai": (
+        "POST /v1/chat/completions",
+        "POST /v1/responses",
+        "POST /v1/embeddings",
+        "GET /v1/models",
+        "GET /v1/models/MODEL",
+    ),
+    "anthropic": (
+        "POST /v1/messages",
+        "POST /v1/messages/count_tokens",
+        "GET /anthropic/v1/models",
+        "GET /anthropic/v1/models/MODEL",
+    ),
+    "gemini": (
+        "POST /v1beta/models/MODEL:generateContent",
+        "POST /v1beta/models/MODEL:streamGenerateContent",
+        "POST /v1beta/models/MODEL:countTokens",
+        "POST /v1beta/models/MODEL:embedContent",
+        "GET /v1beta/models",
+        "GET /v1beta/models/MODEL",
+    ),
+}
 _PATH_ONLY: Final = frozenset({"model", "call", "stream"})
 _EXACT: Final = {
     ("POST", path): MatchedRoute(format, "generate", {})
@@ -106,6 +129,7 @@ def find_route(
         exact = _EXACT.get((method, path))
         if exact is not None:
             return exact
+    method = "GET" if method == "HEAD" else method
     for route in ROUTES:
         found = route.path.fullmatch(path) if route.method == method else None
         if found is None:
@@ -118,6 +142,16 @@ def find_route(
         format = client_format(headers or {}) if listed else route.format  # noqa: A001
         return MatchedRoute(format, route.kind, parameters)
     return None
+
+
+def methods_of(path: str) -> tuple[str, ...]:
+    """The methods that a path is served with; empty for an unknown one.
+
+    >>> methods_of("/v1/responses"), methods_of("/v1/models")
+    (('POST',), ('GET', 'HEAD'))
+    """
+    found = dict.fromkeys(route.method for route in ROUTES if route.path.fullmatch(path))
+    return (*found, "HEAD") if "GET" in found else tuple(found)
 
 
 def format_of(path: str) -> str:
