@@ -188,6 +188,8 @@ class Reply(_Data, frozen=True, kw_only=True):
             raise ValueError(f"a reply has either {other} or error, not both")
         if len(bodies) > 1:
             raise ValueError(f"a reply has one of text, chunks and blocks, not {' and '.join(bodies)}")
+        if self.usage is not None and min(msgspec.structs.astuple(self.usage)) < 0:
+            raise ValueError("a usage counts tokens, and no count is less than 0")
         if self.blocks is not None and self.tool_calls:
             raise ValueError("a reply with blocks has its tool calls as blocks, not as tool_calls")
         if not bodies and not self.tool_calls and self.error is None and self.fault is None:
