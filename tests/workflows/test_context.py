@@ -105,6 +105,7 @@ async def test_runs_are_counted_from_either_end(context):
 
 async def test_files_grow_over_runs_with_one_entry_for_each_path(context):
     await context.run_agent("a.py b.py")
+    assert [file.path for file in context.files] == ["a.py", "b.py"]
     await context.run_agent("b.py c.py")
     assert [file.path for file in context.files] == ["a.py", "b.py", "c.py"]
 

@@ -112,6 +112,9 @@ async def test_a_repetition_that_is_never_met_ends_at_its_limit_and_keeps_its_hi
     result = (await Workflow(stage).run(context)).stage("edit")
     assert (result.reason, result.max_iterations_reached) == ("max-iterations", True)
     assert [run.output for run in result.iterations] == [f"edited {number}.py" for number in range(1, 11)]
+    assert [[file.path for file in run.files] for run in result.iterations] == [
+        [f"{number}.py"] for number in range(1, 11)
+    ]
     assert result.status == "complete"
 
 

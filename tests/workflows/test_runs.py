@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from soundstage.drivers import Command
-from soundstage.journal import AgentStarted, Journal, Noted, read_journal
+from soundstage.journal import AgentStarted, Journal, Noted, UsageReported, read_journal
 from soundstage.messages import Caller, ModelRequest, Usage, user
 from soundstage.models import complete
 from soundstage.runs import AgentRunner, Budget, CostBudgetExceededError, RunAbortedError
@@ -91,6 +91,33 @@ async def test_cost_tokens_and_duration_of_a_workflow_are_the_sums_of_its_stages
     assert result.cost.usd == pytest.approx((4000 * price.input + 400 * price.output) / 1e6)
     assert result.cost.usd == pytest.approx(sum(stage.cost.usd for stage in stages if stage.cost))
     assert result.duration == 5 == sum(stage.duration for stage in stages)
+
+
+async def test_an_agent_that_counts_itself_and_one_whose_model_is_seen_are_added_up(workflow, model, script):
+    script.on(user="build").reply("done", usage=Usage(input_tokens=1000, output_tokens=0))
+
+    async def counts_itself(prompt, run):
+        run.journal.append(UsageReported(usage=Usage(input_tokens=7, output_tokens=3), cost=0.25))
+        return "planned"
+
+    result = await workflow(
+        Stage("plan", prompt="plan", target=counts_itself), Stage("build", prompt="build", target=asks(model))
+    )
+    price = PRICES.find("claude-haiku-5-5")
+    assert result.usage == Usage(input_tokens=1007, output_tokens=3)
+    assert result.cost.usd == pytest.approx(0.25 + 1000 * price.input / 1e6)
+
+
+async def test_a_cost_that_one_stage_does_not_know_is_not_known_for_all(workflow, model, script):
+    script.on(agent="helper").reply("done", usage=Usage(input_tokens=1000, output_tokens=0))
+    result = await workflow(
+        Stage("a", prompt="a"),
+        Stage("b", prompt="b", options={"model": "nobody-knows-it"}),
+        target=asks(model),
+    )
+    assert result.cost.amount is None
+    assert "nobody-knows-it" in result.cost.reason
+    assert list(result.cost.by_model) == ["claude-haiku-5-5"]
 
 
 async def test_a_budget_of_the_test_stops_the_agent_of_a_stage_and_keeps_what_there_was(
