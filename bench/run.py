@@ -31,6 +31,7 @@ import rows_journal
 import rows_kept
 import rows_results
 import rows_runs
+import rows_scenarios
 import rows_start
 import rows_tapes
 import rows_team
@@ -60,6 +61,7 @@ GROUPS = {
         rows_tapes,
         rows_runs,
         rows_results,
+        rows_scenarios,
     )
 }
 

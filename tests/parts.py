@@ -21,6 +21,7 @@ FULL: Final = {
         "examples/test_(plugins|plugin_hooks).py",
         "tapes/test_claude_code.py",
         "evals/test_claude_code.py",
+        "scenarios/test_record.py",
         r"runs/runner/test_targets\.py::.*\[claude",
     ),
     "containers and compose: they need an engine and images": (
@@ -76,6 +77,7 @@ KEPT: Final = {
     "one scenario of each real component": (
         r"claude_code/test_session\.py::test_a_denied_tool_is_reported",
         r"runs/runner/test_targets\.py::test_a_run_comes_to_the_answer.*\[claude",
+        r"scenarios/test_record\.py::test_the_simple_edit|scenarios/test_record\.py::test_nothing_is_written",
         r"claude_code/plugin_check/test_run\.py::test_our_own_plugins_have_no_finding\[epti\]",
         r"report/browser/test_access\.py::test_the_first_tab_stop",
         r"examples/test_console_agent\.py::test_the_scripted_sentence_is_shown",

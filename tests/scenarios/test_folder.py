@@ -18,6 +18,7 @@ from soundstage.scenarios import (
     result_of,
 )
 from soundstage.scenarios._command_line import scenario
+from soundstage.scenarios._definitions import require_version
 from soundstage.scenarios._folder import read_metadata, recording_names, seal, write_recording
 from soundstage.scenarios._normal import normal_form
 
@@ -92,6 +93,36 @@ def test_versions_in_the_metadata_cannot_be_edited_either(own_data):
     path.write_text(path.read_text().replace('"sdk": "', '"sdk": "9'))
     with pytest.raises(FixtureDriftError):
         load_recording(own_data, "shop")
+
+
+def test_a_recording_of_another_version_of_its_definition_is_refused_also_as_an_edited_copy(own_data, capsys):
+    words = ("shop", "lost", "--note", "nothing yet", "--scenarios", own_data)
+    assert command(capsys, "copy", *words)[0] == 0
+    require_version(own_data, load_recording(own_data, "shop"))
+    definitions = own_data / "apps.py"
+    definitions.write_text(definitions.read_text().replace('name = "shop"', 'name = "shop"\n    version = 2'))
+    for name in ("shop", "lost"):
+        with pytest.raises(ScenarioVersionError, match="version 1 of its scenario"):
+            require_version(own_data, load_recording(own_data, name))
+    assert "of version 2" in command(capsys, "check", "shop", "--scenarios", own_data)[1]
+
+
+def test_a_definition_without_a_method_a_name_or_a_field_of_its_sheet_is_refused(own_data, capsys):
+    (own_data / "apps.py").write_text(
+        "from soundstage.scenarios import Scenario, ScenarioSheet\n"
+        "class Half(Scenario):\n"
+        "    name = 'half'\n"
+        "    sheet = ScenarioSheet(workspace='w', prompt='p', output='o', owner='me')\n"
+        "    def build_prompt(self):\n        return ''\n"
+    )
+    with pytest.raises(TypeError, match="assert_results"):
+        command(capsys, "record", "half", "--scenarios", own_data)
+    (own_data / "more.py").write_text(
+        "from soundstage.scenarios import Scenario\nclass NoSheet(Scenario):\n    name = 'no-sheet'\n"
+    )
+    code, _, error = command(capsys, "list", "--scenarios", own_data)
+    assert code == 2
+    assert "the sheet of no-sheet has no workspace, prompt, output, owner" in error
 
 
 def test_a_recording_of_a_newer_format_is_refused(own_data):

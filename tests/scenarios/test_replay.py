@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 
 import pytest
@@ -78,9 +79,14 @@ def test_hooks_permissions_and_tools_of_a_client_are_called_in_recorded_order_an
 
 def test_recorded_delays_pass_on_virtual_time(replay):
     replayed = replay("reviewer")
-    last = replayed.recording.frames[-1].at
-    assert last > 0.3
-    assert play(replayed, sdk_reviewer_agent.review) == pytest.approx(last, abs=0.01)
+    frames = replayed.recording.frames
+    waited = [
+        frame.at - before.at
+        for before, frame in itertools.pairwise(frames)
+        if not frame.of_the_sdk  # for what the program sends, it takes the time that it takes
+    ]
+    assert sum(waited) > 0.3
+    assert play(replayed, sdk_reviewer_agent.review) == pytest.approx(sum(waited), abs=0.001)
 
 
 def test_on_the_machines_time_there_are_no_delays_unless_a_speed_is_given(replay):
@@ -91,7 +97,7 @@ def test_on_the_machines_time_there_are_no_delays_unless_a_speed_is_given(replay
 
     with replay("reviewer", speed=0.5) as replayed:
         last = replayed.recording.frames[-1].at
-        assert asyncio.run(seconds()) >= 2 * last * 0.9
+        assert asyncio.run(seconds()) >= last
 
 
 def other_prompt(patch):

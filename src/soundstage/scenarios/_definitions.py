@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from soundstage.errors import ScriptError, did_you_mean
-from soundstage.scenarios._errors import ScenarioNotFoundError
+from soundstage.scenarios._errors import ScenarioNotFoundError, ScenarioVersionError
+from soundstage.scenarios._folder import ScenarioRecording
 from soundstage.scenarios._scenario import Scenario
 
 
@@ -53,6 +54,22 @@ def definition(root: Path, name: str) -> Scenario:
             hint="soundstage scenario list shows them; the setting `scenarios` names the folder",
         )
     return known[name]()
+
+
+def require_version(root: Path, recording: ScenarioRecording) -> None:
+    """Refuse a recording that was made of another version of its definition, if there is one.
+
+    Raises:
+        ScenarioVersionError: then.
+    """
+    known = recording.metadata
+    made = definitions(root).get(known.copied_from or known.name)
+    if made is not None and made.version != known.version:
+        raise ScenarioVersionError(
+            f"{known.name!r} was recorded of version {known.version} of its scenario",
+            expected=f"version {made.version}, as its definition says",
+            hint=f"soundstage scenario record {made.name}; relaxed=True replays it nevertheless",
+        )
 
 
 def _scenarios_of(path: Path) -> Iterator[type[Scenario]]:

@@ -10,6 +10,7 @@ import pytest
 
 from soundstage.config import load_settings
 from soundstage.host import Setup
+from soundstage.scenarios._definitions import require_version
 from soundstage.scenarios._folder import load_recording
 from soundstage.scenarios._replay import ScenarioReplay
 
@@ -28,5 +29,7 @@ def replay_for_test(
     """
     root = Path(load_settings(config.rootpath, os.environ).scenarios)
     recording = load_recording(root, name)
+    if not options.get("relaxed"):
+        require_version(root, recording)
     workspace = Path(options.pop("workspace", folder / "workspace"))
     return ScenarioReplay(recording, workspace, journal=stage.journal, **options)

@@ -6,6 +6,7 @@ each other is no property of the run. Within a kind it is.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,13 @@ from soundstage.scenarios._frames import RecordedFrame
 from soundstage.scenarios._places import map_texts
 from soundstage.scenarios._verdicts import without_volatile
 
-VOLATILE_FIELDS: Final = frozenset({"timestamp", "pid", "messaging_socket_path"})
+VOLATILE_FIELDS: Final = frozenset(
+    {
+        *("timestamp", "pid", "messaging_socket_path", "end_time"),
+        *("total_tokens", "totalTokens"),  # of subagents: estimates, in which lengths of folders count
+    }
+)
+_COUNTS: Final = re.compile(r"\b(total_tokens|subagent_tokens|duration_ms): \d+")
 _TIMES: Final = ("_ms", "Ms")  # how names of durations end
 _STATE: Final = "session_state_changed"
 
@@ -39,12 +46,14 @@ def normal_form(recording: ScenarioRecording) -> dict[str, Any]:
     lanes: dict[str, list[Any]] = defaultdict(list)
     for frame in recording.frames:
         line = recording.line_of(frame)
-        if line.get("subtype") != _STATE:
+        if (
+            line.get("subtype") != _STATE and frame.kind != "exit"
+        ):  # who goes first, program or CLI, is chance
             if (
                 line.get("type") == "assistant"
             ):  # its tokens are an estimate, in which lengths of folders count
                 line = {**line, "message": {**line["message"], "usage": None}}
-            lanes[f"{frame.session} {_lane(frame, line)}"].append(
+            lanes[f"{frame.session} {_lane(recording, frame, line)}"].append(
                 (
                     frame.kind,
                     frame.hook[4:],
@@ -63,9 +72,10 @@ def normal_form(recording: ScenarioRecording) -> dict[str, Any]:
     }
 
 
-def _lane(frame: RecordedFrame, line: dict[str, Any]) -> str:
-    if frame.kind in ("ask", "answer"):
-        return frame.kind
+def _lane(recording: ScenarioRecording, frame: RecordedFrame, line: dict[str, Any]) -> str:
+    if frame.hook:  # tools that run at the same time end in any order
+        asked = recording.hook(frame.hook).request
+        return f"{frame.kind} {asked.get('tool_use_id') or (asked.get('input') or {}).get('hook_event_name')}"
     if frame.kind == "say":
         return f"say {line['type']}" if str(line.get("type", "")).startswith("control") else "messages"
     return frame.kind
@@ -77,7 +87,7 @@ def _file(one: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A value without fields of times, and with names for times and ids in its texts."""
-    return map_texts(_without(value), without_volatile)
+    return map_texts(_without(value), lambda text: without_volatile(_COUNTS.sub(r"\1", text)))
 
 
 def _without(value: Any) -> Any:

@@ -89,7 +89,7 @@ class IdNumbers:
 
     def learn(self, line: dict[str, Any]) -> None:
         """Take note of ids that no pattern tells: those of subagents and of other tasks."""
-        for name in ("task_id", "agent_id"):
+        for name in ("task_id", "agent_id", "run_id"):
             found = line.get(name)
             if isinstance(found, str) and found and not _UUID.fullmatch(found):
                 self._others.setdefault(found, f"task-{len(self._others) + 1}")

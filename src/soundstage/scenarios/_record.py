@@ -262,5 +262,4 @@ def _output(frames: list[RecordedFrame]) -> Mapping[str, Any]:
             path: hashlib.sha256(one.data).hexdigest() if one.data is not None else None
             for path, one in sorted(files.items())
         },
-        "exits": [frame.code for frame in frames if frame.kind == "exit"],
     }

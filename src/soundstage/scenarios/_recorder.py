@@ -85,17 +85,14 @@ class FrameRecorder:
                 return self._noted(super().read_messages())
 
             async def _noted(self, lines: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
-                code = 0
                 try:
                     async for line in lines:
                         recorder.said(self._session, line)
                         yield line
                 except Exception as error:
-                    code = getattr(error, "exit_code", None) or 1
+                    recorder.note(self._session, "exit", code=getattr(error, "exit_code", None) or 1)
                     raise
-                finally:
-                    if self._process is not None and self._process.returncode is not None:
-                        recorder.note(self._session, "exit", code=code)
+                recorder.note(self._session, "exit")  # unless the program has gone before
 
         return RecordingTransport
 

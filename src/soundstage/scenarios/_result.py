@@ -46,8 +46,6 @@ def figures_of(recording: ScenarioRecording, result: RunResult) -> dict[str, Any
     """The figures that a replay of a recording has to come to: `assertions.json`."""
     hooks = Counter(name.partition("-")[2] for name in recording.hooks)
     return {
-        "status": result.status,
-        "missing": list(result.missing),
         "abort": result.abort,
         "output": result.output,
         "files": {one.path: one.change for one in result.files},
