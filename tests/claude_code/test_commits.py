@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from soundstage.claude_code import bundled_cli
-from soundstage.claude_code._commits import commits_between, head_log
 from soundstage.models import CallSpec
+from soundstage.worlds import HeadLog, commits_between, head_log
 
 CHANGE = "echo x >> a.txt && git add a.txt && "
 COMMANDS: dict[str, tuple[str, ...]] = {  # with the subjects of the commits that they make
@@ -52,9 +52,10 @@ def test_a_turn_has_the_commits_that_git_has_made(with_claude: Callable[..., Any
 
 
 def test_a_folder_without_a_repository_has_no_commits(tmp_path: Path) -> None:
-    assert head_log(tmp_path / "nowhere") == ()
+    assert head_log(tmp_path / "nowhere") == HeadLog()
     (tmp_path / ".git").write_text("gitdir: elsewhere\n")
-    assert head_log(tmp_path) == ()
+    assert head_log(tmp_path).lines == ()
+    assert "is no repository that can be read" in head_log(tmp_path).problem
 
 
 def test_a_log_that_was_written_anew_has_the_lines_that_were_not_there() -> None:
@@ -63,5 +64,5 @@ def test_a_log_that_was_written_anew_has_the_lines_that_were_not_there() -> None
 
     before = (line("a", "commit: one"), line("b", "reset: moving to HEAD~1"))
     after = (line("b", "reset: moving to HEAD~1"), line("c", "commit (amend): two"), line("d", "checkout: x"))
-    assert [commit.subject for commit in commits_between(before, after)] == ["two"]
-    assert commits_between(before, ()) == ()
+    assert [commit.subject for commit in commits_between(HeadLog(before), HeadLog(after))] == ["two"]
+    assert commits_between(HeadLog(before), HeadLog()) == ()

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from soundstage.clock import run
 from soundstage.errors import EnvironmentProblem, ExpectationError, InvalidStateError, ScriptError
-from soundstage.journal import LARGEST, FileChanged, Journal
+from soundstage.journal import LARGEST, Committed, FactMissed, FileChanged, Journal
+from soundstage.runs import build_result
 from soundstage.worlds import Workspace
 from support.cases import cases
 
@@ -168,6 +169,44 @@ def test_a_recorded_change_has_its_patch_and_the_journal_has_both_contents_whate
         )
         assert (gone.change, gone.after, read(gone.before or "")) == ("deleted", None, b"farewell\n")
         assert gone.patch == "--- a/gone.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-farewell\n"
+
+    in_workspace(body)
+
+
+def test_commits_that_others_made_are_recorded_once_and_those_of_the_test_are_not() -> None:
+    def git(workspace: Workspace, *arguments: str) -> None:
+        environment = {**os.environ, **workspace.environment(own_home=True)}
+        subprocess.run(["git", *arguments], cwd=workspace.root, env=environment, check=True)
+
+    def body(workspace: Workspace) -> None:
+        workspace.git()
+        workspace.record_changes()
+        git(workspace, "commit", "-q", "--allow-empty", "-m", "theirs")
+        workspace.write("a.txt", "x")
+        mine = workspace.commit("mine")
+        git(workspace, "commit", "-q", "--allow-empty", "-m", "known")
+        known = workspace.commits()[0]
+        workspace.journal.append(Committed(hash=known.hash, subject="known"), source="session")
+        workspace.record_changes(cause=None)
+        workspace.record_changes()
+        told = workspace.journal.events(Committed)
+        assert [event.subject for event in told] == ["known", "theirs"]
+        assert (told[1].author, mine.hash in {event.hash for event in told}) == (mine.author, False)
+
+    in_workspace(body)
+
+
+def test_a_repository_that_cannot_be_read_is_told_once_and_files_are_recorded_all_the_same() -> None:
+    def body(workspace: Workspace) -> None:
+        (workspace.root / ".git").write_text("gitdir: nowhere\n")
+        (workspace.root / "a.txt").write_text("x")
+        workspace.record_changes()
+        workspace.record_changes()
+        assert [event.path for event in workspace.journal.events(FileChanged)] == ["a.txt"]
+        [missed] = workspace.journal.events(FactMissed)
+        assert missed.what == "commits"
+        result = build_result(workspace.journal.read())
+        assert (result.status, result.warnings) == ("partial", (str(missed),))
 
     in_workspace(body)
 

@@ -24,7 +24,6 @@ from typing import Any, Final, Self, TypeVar
 
 from soundstage.claude_code._binary import INSTALL, TESTED_VERSION, too_old
 from soundstage.claude_code._callbacks import Callbacks
-from soundstage.claude_code._commits import commits_between, head_log
 from soundstage.claude_code._log import SessionLog
 from soundstage.claude_code._messages import (
     ControlResponse,
@@ -48,6 +47,7 @@ from soundstage.errors import (
     WaitTimeout,
 )
 from soundstage.journal import (
+    FactMissed,
     HookFired,
     Journal,
     MessageReceived,
@@ -59,6 +59,7 @@ from soundstage.journal import (
 from soundstage.lifecycle import GRACE, Isolator, Process
 from soundstage.match import preview
 from soundstage.messages import ModelRequest
+from soundstage.worlds import HeadLog, commits_between, head_log
 
 WITHIN: Final = 60.0
 CONTROL_WITHIN: Final = 10.0
@@ -71,7 +72,7 @@ T = TypeVar("T")
 class _OpenTurn:
     """A prompt without its result yet."""
 
-    def __init__(self, prompt: str, position: int, log: tuple[str, ...]) -> None:
+    def __init__(self, prompt: str, position: int, log: HeadLog) -> None:
         self.prompt = prompt
         self.position = position
         self.log = log  # of git, before it
@@ -204,7 +205,10 @@ class ProtocolClient:
 
     def _turn_of(self, turn: _OpenTurn, result: TurnResult) -> ClaudeTurn:
         cost, self._cost = max(result.total_cost_usd - self._cost, 0.0), result.total_cost_usd
-        commits = commits_between(turn.log, head_log(self._cwd))
+        log = head_log(self._cwd)
+        commits = commits_between(turn.log, log)
+        if log.problem:
+            self._log.append(FactMissed(what="commits", reason=log.problem), turn.position)
         for commit in commits:
             self._log.append(commit, turn.position)
         if result.data:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from soundstage.errors import EnvironmentProblem, ExpectationError, InvalidStateError, ScriptError
-from soundstage.journal import Journal, file_changed
+from soundstage.journal import Committed, FactMissed, Journal, file_changed
 from soundstage.lifecycle import Daemon, ScratchFolder, read_beneath, remove_tree, write_beneath
 from soundstage.worlds._git import Commit, Git, git_environment
+from soundstage.worlds._head_log import HeadLog, commits_between, head_log
 from soundstage.worlds._tree import LEFT_OUT, Change, FileState, Snapshot, difference, state_of, take
 
 SHOWN: Final = 20  # files that a message lists
@@ -55,6 +56,8 @@ class Workspace(Daemon):
         self._git: Git | None = None
         self._ours = True
         self._known: dict[str, FileState] = {}
+        self._log = HeadLog()
+        self._own: set[str] = set()  # commits of the test
 
     @property
     def root(self) -> Path:
@@ -80,6 +83,7 @@ class Workspace(Daemon):
             ) from None
         self._git = Git(self._root)
         self._known = dict(take(self._root))
+        self._log = head_log(self._root)
 
     def _make(self) -> Path:
         if self._wanted is None:
@@ -169,9 +173,10 @@ class Workspace(Daemon):
         return difference(since, self.snapshot())
 
     def record_changes(self, *, cause: int | None = None) -> tuple[Change, ...]:
-        """Append a `FileChanged` for everything that changed since `start`, or since the last call.
+        """Append a `FileChanged` for everything that changed since `start`, or since the last call, then the commits.
 
-        Files that the test wrote itself with `write` do not count, unless they changed afterwards.
+        Files that the test wrote itself with `write` do not count, unless they changed afterwards; commits that it made
+        with `commit`, or that the journal has, do not either. A repository that cannot be read is a `FactMissed`.
 
         Args:
             cause: position of the event that led to the changes, if one is known.
@@ -184,7 +189,20 @@ class Workspace(Daemon):
             event = file_changed(self.journal.contents, change.path, *states)
             if event is not None:
                 self.journal.append(event, source=self.name, cause=cause)
+        self._record_commits(cause)
         return found
+
+    def _record_commits(self, cause: int | None) -> None:
+        before, self._log = self._log, head_log(self.root)
+        commits = commits_between(before, self._log)
+        known = self._own.union(event.hash for event in (self.journal.events(Committed) if commits else ()))
+        for commit in commits:
+            if commit.hash not in known:
+                self.journal.append(commit, source=self.name, cause=cause)
+        if self._log.problem and self._log.problem != before.problem:
+            self.journal.append(
+                FactMissed(what="commits", reason=self._log.problem), source=self.name, cause=cause
+            )
 
     def git(self) -> None:
         """Make the workspace a git repository, on a branch `main`, with a local identity.
@@ -202,7 +220,9 @@ class Workspace(Daemon):
             ScriptError: if there is nothing to commit.
             AppError: if what lies in `.git` would lead git out of the workspace.
         """
-        return self._repository().commit(message)
+        made = self._repository().commit(message)
+        self._own.add(made.hash)
+        return made
 
     def commits(self) -> tuple[Commit, ...]:
         """All commits of the current branch, the agent's too, newest first.
