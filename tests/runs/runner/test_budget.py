@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from soundstage.clock import run
+from soundstage.clock import VirtualClock, run
 from soundstage.errors import WrongValueError
 from soundstage.journal import Journal, ModelRequested, ModelResponded, RunAborted, UsageReported
 from soundstage.messages import ModelRequest, ModelResponse, Usage
@@ -71,12 +71,16 @@ def test_a_budget_that_is_used_up_and_not_crossed_stops_nothing(limit):
     assert spend(asking(3), Budget(**limit)).status == "complete"
 
 
-def test_a_run_that_crosses_its_budget_with_its_last_reply_has_crossed_it():
+@pytest.mark.parametrize("order", range(8))
+def test_a_run_that_crosses_its_budget_with_its_last_event_has_crossed_it_whoever_is_told_first(order):
     async def agent(prompt, context):
         context.journal.append(UsageReported(usage=Usage(output_tokens=10)), source="agent")
 
+    async def main():
+        await AgentRunner(agent, journal=Journal(), budget=Budget(tokens=9)).run("go")
+
     with pytest.raises(BudgetExceededError):
-        spend(agent, Budget(tokens=9))
+        run(main(), clock=VirtualClock(schedule=order))
 
 
 def test_a_prompt_that_alone_costs_more_than_the_budget_is_refused_before_the_target_is_made():
@@ -131,6 +135,7 @@ def test_the_agents_own_count_holds_where_the_journal_has_no_replies_and_only_th
         context.journal.append(UsageReported(usage=Usage(output_tokens=500), cost=2.0), source="agent")
         if prompt == "both":
             await asking(1, tokens=250_000)(prompt, context)
+            context.journal.append(UsageReported(usage=Usage(output_tokens=500), cost=2.0), source="agent")
         await asyncio.sleep(1)
 
     with pytest.raises(CostBudgetExceededError) as caught:

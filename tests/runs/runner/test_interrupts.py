@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from soundstage.clock import run
+from soundstage.drivers import Command
 from soundstage.errors import DeadlockError, InvalidStateError
-from soundstage.journal import Journal, Noted, RunAborted
+from soundstage.journal import Journal, Noted, ProcessStarted, RunAborted
 from soundstage.lifecycle import Daemon
 from soundstage.runs import AgentRunner, Budget, RunAbortedError, RunStore
 from support.cases import cases
@@ -202,6 +205,45 @@ def test_a_run_that_waits_for_ever_on_virtual_time_keeps_what_there_is(root):
         run(main())
     (kept,) = store.list()
     assert (kept.status, kept.reason) == ("partial", "interrupted · the run was cancelled")
+
+
+def test_ctrl_c_leaves_the_partial_result_in_the_store(root):
+    store = RunStore(root, disk=QuickDisk())
+    runners = []
+
+    async def interrupted(prompt, context):
+        context.journal.append(Noted(text="at work"), source="agent")
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(60)
+
+    async def main():
+        runners.append(AgentRunner(interrupted, journal=Journal(), store=store))
+        await runners[0].run("go")
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    (kept,) = store.list()
+    assert (kept.id, kept.status, runners[0].last.abort) == (runners[0].last.id, "partial", "interrupted")
+    assert any(record.event == Noted(text="at work") for record in store.open(kept.id).journal())
+
+
+def test_a_program_over_the_limit_of_a_session_is_ended_and_what_it_said_is_there():
+    async def main():
+        journal = Journal()
+
+        runner = AgentRunner(
+            lambda config: Command(["sh", "-c", "echo begun; exec sleep 1000"], journal),
+            journal=journal,
+            config={"session_timeout": 0.5},
+        )
+        with pytest.raises(RunAbortedError) as caught:
+            await runner.run("go")
+        (started,) = journal.events(ProcessStarted)
+        return caught.value, Path(f"/proc/{started.pid}").exists()
+
+    error, alive = asyncio.run(main())
+    assert (error.reason, error.partial_result.abort, alive) == ("session-timeout", "session-timeout", False)
+    assert "begun" in [getattr(record.event, "text", "") for record in error.partial_result.timeline]
 
 
 def test_two_runs_of_one_journal_take_turns():

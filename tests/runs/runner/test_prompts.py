@@ -8,7 +8,7 @@ import pytest
 
 from soundstage.clock import run
 from soundstage.errors import ProviderError, WrongTypeError
-from soundstage.journal import Journal
+from soundstage.journal import Journal, MessageReceived
 from soundstage.runs import AgentRunner, RunAbortedError
 
 
@@ -41,7 +41,10 @@ def test_pieces_go_to_the_target_one_by_one_and_none_is_taken_before_it_is_wante
             await asyncio.sleep(1)
         return "".join(pieces.pieces)
 
-    assert ask(agent, pieces.stream()).output == "abc"
+    result = ask(agent, pieces.stream())
+    assert result.output == "abc"
+    received = [record.event.text for record in result.timeline if isinstance(record.event, MessageReceived)]
+    assert received == ["a", "b", "c"], "each piece is on record"
     assert pieces.log == ["given a", "taken a", "given b", "taken b", "given c", "taken c", "closed"]
 
 
@@ -78,9 +81,14 @@ def test_pieces_that_nobody_takes_are_let_go_when_the_run_is_aborted():
         await anext(prompt)
         await asyncio.Event().wait()
 
-    with pytest.raises(RunAbortedError):
-        ask(agent, pieces.stream(), config={"timeout": 3})
-    assert pieces.log == ["given a", "closed"]
+    async def main():
+        stream = pieces.stream()
+        with pytest.raises(RunAbortedError):
+            await AgentRunner(agent, journal=Journal(), config={"timeout": 3}).run(stream)
+        assert pieces.log == ["given a", "closed"], "closed with the run, not with the last reference"
+        await stream.aclose()
+
+    run(main())
 
 
 @pytest.mark.parametrize("prompt", [None, 5, ["a"], b"a"])

@@ -8,7 +8,7 @@ import pytest
 
 from soundstage.clock import run
 from soundstage.errors import ProviderError
-from soundstage.journal import Journal
+from soundstage.journal import Journal, ModelFailed
 from soundstage.runs import AgentRunner, AttemptFailed, Retry, RunAbortedError, RunOpened
 
 
@@ -62,6 +62,37 @@ def test_the_last_error_of_a_target_that_goes_on_failing_is_raised_with_the_resu
     with pytest.raises(ProviderError, match="busy 2") as caught:
         in_time(lambda journal: AgentRunner(broken, journal=journal, retry=Retry(attempts=2)).run("go"))
     assert caught.value.partial_result.status == "failed"
+
+
+class Failure:
+    """A turn that failed, in the words of the agent."""
+
+    text, is_error = "API Error: overloaded", True
+
+
+def test_a_turn_that_the_target_reports_as_failed_is_a_failed_run_with_its_words_and_no_error():
+    async def fails(prompt, context):
+        return Failure
+
+    result, journal = in_time(lambda journal: AgentRunner(fails, journal=journal).run("go"))
+    assert (result.status, result.output) == ("failed", "API Error: overloaded")
+    assert result.reasons == ("API Error: overloaded",)
+    assert journal.events(AttemptFailed) == []
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(529, 3), (400, 1)])
+def test_a_failed_turn_is_tried_again_if_the_model_had_failed_for_a_moment(status, attempts):
+    begun = []
+
+    async def fails(prompt, context):
+        begun.append(context.attempt)
+        failed = ModelFailed(reason="error", message="no", status=status)
+        context.journal.append(failed, source="model")
+        return Failure
+
+    result, _ = in_time(lambda journal: AgentRunner(fails, journal=journal).run("go"))
+    assert len(begun) == attempts
+    assert (result.status, result.output) == ("failed", "API Error: overloaded")
 
 
 def test_a_run_that_takes_too_long_is_aborted_with_what_there_is():

@@ -121,6 +121,18 @@ def test_watchers_are_told_of_a_timeout_and_have_no_say_in_it():
     assert seen[-1] == RunAborted(reason="timeout", detail="it took over 1.5 s")
 
 
+def test_a_watcher_that_is_behind_when_the_run_is_ended_hears_of_the_end_all_the_same():
+    seen = []
+
+    async def slow(watched):
+        await asyncio.sleep(1)
+        seen.append(watched.event)
+
+    error, journal = watched(slow, config={"timeout": 2.5})
+    assert error.reason == "timeout"
+    assert seen[-1] == journal.events(RunAborted)[0]
+
+
 def test_a_watcher_that_never_returns_holds_up_neither_the_run_nor_its_end():
     async def hang(watched):
         await asyncio.Event().wait()

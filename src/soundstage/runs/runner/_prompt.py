@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 
 from soundstage.errors import WrongTypeError
 
@@ -15,11 +15,13 @@ class PromptPieces:
 
     Attributes:
         taken: how many have been taken.
+        told: is called with each piece that is taken; whoever puts it on record.
     """
 
     def __init__(self, pieces: AsyncIterable[str]) -> None:
         self._pieces = aiter(pieces)
         self.taken = 0
+        self.told: Callable[[str], object] | None = None
 
     def __aiter__(self) -> AsyncIterator[str]:
         return self
@@ -29,6 +31,8 @@ class PromptPieces:
         if not isinstance(piece, str):
             raise WrongTypeError("a piece of a prompt is a text", seen=repr(piece))
         self.taken += 1
+        if self.told is not None:
+            self.told(piece)
         return piece
 
     async def close(self) -> None:

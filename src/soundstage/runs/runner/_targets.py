@@ -111,9 +111,14 @@ class FunctionPeer(TargetPeer):
 
     async def ask(self, prompt: str | PromptPieces, run: RunContext) -> AgentReply:
         name = name_of(self.target)
+
+        def received(text: str) -> None:
+            run.journal.append(MessageReceived(text=text, channel=name, sender="test"), source=name)
+
         if isinstance(prompt, str):
-            asked = MessageReceived(text=prompt, channel=name, sender="test")
-            run.journal.append(asked, source=name)
+            received(prompt)
+        else:
+            prompt.told = received
         answer = await self.target(prompt, run)
         reply = _reply(answer, name)
         run.journal.append(MessageSent(text=reply.text, channel=name, sender=name), source=name)
