@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from soundstage.clock import run
-from soundstage.errors import ProviderError
+from soundstage.errors import ConnectionCut, EgressRefused, ProviderError, ScriptError
 from soundstage.journal import Journal, ModelFailed
 from soundstage.runs import AgentRunner, AttemptFailed, Retry, RunAbortedError, RunOpened
 
@@ -104,3 +104,28 @@ def test_a_run_that_takes_too_long_is_aborted_with_what_there_is():
     partial = caught.value.partial_result
     assert (caught.value.reason, partial.abort, partial.status) == ("timeout", "timeout", "partial")
     assert partial.duration == 5
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (ProviderError("busy", status=429), True),
+        (ProviderError("wrong", status=400), False),
+        (ConnectionCut("the answer broke off"), True),
+        (ConnectionResetError(), True),
+        (EgressRefused("example.org", 443), False),
+        (ZeroDivisionError(), False),
+        (ScriptError("no rule"), False),
+    ],
+    ids=lambda value: str(value) if isinstance(value, bool) else type(value).__name__,
+)
+def test_what_may_pass_is_tried_again_and_nothing_else_is(error, again):
+    begun = []
+
+    async def fails(prompt, context):
+        begun.append(context.attempt)
+        raise error
+
+    with pytest.raises(type(error)):
+        in_time(lambda journal: AgentRunner(fails, journal=journal).run("go"))
+    assert len(begun) == (3 if again else 1)

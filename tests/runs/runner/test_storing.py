@@ -11,7 +11,7 @@ import pytest
 
 from soundstage.clock import run
 from soundstage.errors import ProviderError
-from soundstage.journal import Journal, MessageSent, Noted
+from soundstage.journal import Journal, MessageSent, Noted, ToolCalled, ToolReturned, file_changed
 from soundstage.runs import AgentRunner, RunAbortedError, RunStore, StorageError
 from support.stores import FailingDisk, QuickDisk
 
@@ -77,11 +77,29 @@ def test_a_full_disk_is_an_error_with_the_result_or_a_warning_of_it_and_never_hi
 def test_what_a_run_said_is_kept_without_secrets(root):
     from soundstage.journal import Redactor
 
-    redactor = Redactor(["sk-very-secret-1234"])
+    redactor = Redactor(["open sesame"])
 
     async def leaks(prompt, context):
-        context.journal.append(MessageSent(text="sk-very-secret-1234"), source="agent")
+        context.journal.append(MessageSent(text="open sesame"), source="agent")
 
     store = RunStore(root, disk=QuickDisk())
     run(AgentRunner(leaks, journal=Journal(redactor=redactor), store=store).run("go"))
-    assert not [path for path in root.rglob("*") if path.is_file() and b"sk-very-secret" in path.read_bytes()]
+    assert not [path for path in root.rglob("*") if path.is_file() and b"open sesame" in path.read_bytes()]
+
+
+async def test_a_kept_run_has_its_tool_calls_and_the_files_that_it_changed(root):
+    async def edits(prompt, context):
+        journal = context.journal
+        called = journal.append(ToolCalled(call_id="t1", name="Edit"), source="agent")
+        changed = file_changed(journal.contents, "shop.py", b"old\n", b"new\n")
+        journal.append(changed, source="agent")
+        journal.append(ToolReturned(call_id="t1", text="ok"), source="agent", cause=called)
+
+    store = RunStore(root, disk=QuickDisk())
+    journal = Journal()
+    result = await AgentRunner(edits, journal=journal, store=store).run("go")
+    kept = store.open(result.id)
+    assert [use.name for use in kept.transcripts()] == ["Edit"]
+    (entry,) = kept.result().files
+    assert (entry.path, entry.before.text(), entry.after.text()) == ("shop.py", "old\n", "new\n")
+    store.close()
