@@ -78,9 +78,9 @@ def test_continuous_integration_lints_checks_types_and_runs_every_part():
     assert steps.index("make check") < steps.index("make test-all")
     assert 'tests/scenarios -m "not full" -n 2 -q --soundstage-run-cpu 60 --soundstage-test-cpu 5' in steps
     assert "\nTEST_CPU ?= 5\n" in makefile  # of the fast part
-    check = makefile.partition("\ncheck:")[2].partition("\n\n")[0]
+    check = makefile.partition("\ncheck:")[2].partition("\nformat:")[0]
     assert {"ruff check", "mypy", "lint-imports"} <= set(re.findall(r"ruff check|mypy|lint-imports", check))
-    suite = makefile.partition("\ntest-all:")[2].partition("\n\n")[0]
+    suite = makefile.partition("\ntest-all:")[2].partition("\ncheck:")[0]
     assert "tools/gates.py" in suite
     covered = makefile.partition("\nGATED_TESTS := ")[2].partition("\n")[0]
     assert tuple(covered.split()) == gates.COVERED
