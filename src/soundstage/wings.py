@@ -112,6 +112,7 @@ _OURS: Final = (
     Wing(
         name="evals",
         events=("soundstage.evals._events",),
+        fixtures=("soundstage.evals._fixtures",),
         commands={"eval": "soundstage.evals._command_line:evals"},
         uses=("claude_code", "live", "runs"),
     ),

@@ -1,0 +1,65 @@
+"""Suites in files as tests of pytest: a file of the suite, a test for each case."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from soundstage.errors import EnvironmentProblem, SoundstageError
+from soundstage.evals._engine import run_suite
+from soundstage.evals._read import load_suite
+from soundstage.evals._report_text import as_text
+from soundstage.evals._suite import Suite
+from soundstage.runs import RunStore
+
+KEEP: Final = "--soundstage-runs"
+
+
+class SuiteFile(pytest.File):
+    """A suite. It is skipped, with the reason, if it needs a live model that nobody has asked for."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """A test for each case."""
+        try:
+            suite = load_suite(self.path)
+        except EnvironmentProblem as problem:
+            pytest.skip(str(problem), allow_module_level=True)
+        except SoundstageError as error:
+            raise self.CollectError(str(error)) from None
+        for case in suite.cases:
+            yield SuiteCase.from_parent(self, name=case.name, suite=suite)
+
+
+class SuiteCase(pytest.Item):
+    """One case of a suite: it passes if enough of its runs do."""
+
+    def __init__(self, *, suite: Suite, **options: Any) -> None:
+        super().__init__(**options)
+        self._suite = suite
+
+    def runtest(self) -> None:
+        """Run the case as often as it says; its runs are kept where those of tests are."""
+        place = self.config.getoption(KEEP)
+        with tempfile.TemporaryDirectory() as scratch:
+            root = (
+                scratch
+                if place is None
+                else self.config.rootpath / (".soundstage" if place == "-" else place)
+            )
+            store = RunStore(root)
+            try:
+                report = asyncio.run(run_suite(self._suite, store=store, only=[self.name]))
+            finally:
+                store.close()
+        text = as_text(report)
+        self.user_properties.append(("eval", text.splitlines()[0]))
+        if not report.passed:
+            pytest.fail(text, pytrace=False)
+
+    def reportinfo(self) -> tuple[Any, int | None, str]:
+        """File and name, for headlines."""
+        return self.path, None, f"{self._suite.name}: {self.name}"
