@@ -78,7 +78,7 @@ KEPT: Final = {
         r"claude_code/test_session\.py::test_a_denied_tool_is_reported",
         r"runs/runner/test_targets\.py::test_a_run_comes_to_the_answer.*\[claude",
         r"scenarios/test_record\.py::test_the_simple_edit|scenarios/test_record\.py::test_nothing_is_written",
-        r"claude_code/plugin_check/test_run\.py::test_our_own_plugins_have_no_finding\[epti\]",
+        r"claude_code/plugin_check/test_run\.py::test_our_own_plugins_have_no_finding\[agent-loop\]",
         r"report/browser/test_access\.py::test_the_first_tab_stop",
         r"examples/test_console_agent\.py::test_the_scripted_sentence_is_shown",
         r"examples/test_discord_chat\.py::test_a_message_comes_back_in_its_channel",

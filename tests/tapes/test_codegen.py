@@ -180,14 +180,19 @@ def test_a_generated_test_passes_at_once_and_finds_each_planted_change(name, tmp
         pytest.fail("node is not installed: this test needs it")
     done = written(name, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    source = tmp_path / PROGRAMS[name].file
-    good = source.read_text()
+    file = PROGRAMS[name].file
+    good = (tmp_path / file).read_text()
+    changed = tmp_path.parent / f"{tmp_path.name}-changed"
+    folders = {}
     for change, (_, old, new) in ((key, value) for key, value in CHANGES.items() if value[0] == name):
         assert old in good
-        source.write_text(good.replace(old, new, 1))
-        assert checked(tmp_path).returncode == 1, (
-            f"not found: {change}\n{(tmp_path / 'test_it.py').read_text()}"
-        )
+        folders[change] = shutil.copytree(tmp_path, changed / f"change{len(folders)}")
+        (folders[change] / file).write_text(good.replace(old, new, 1))
+    inner = [sys.executable, "-m", "pytest", "-q", "-rA", "--import-mode=importlib", "-p", "no:cacheprovider"]
+    output = ended(inner, changed).stdout  # one pytest for all changes: its start takes longer than a test
+    assert f"{len(folders)} failed" in output, output
+    for change, folder in folders.items():
+        assert f"FAILED {folder.name}/test_it.py::" in output, f"not found: {change}\n{output}"
 
 
 def test_a_test_of_a_tape_is_written_without_running_on_anything_else(tmp_path):
