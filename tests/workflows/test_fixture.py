@@ -74,6 +74,24 @@ async def test_changes_of_the_workspace_are_those_of_the_stage_that_made_them(wo
     assert result.files[0].after.text() == "new"
 
 
+@pytest.fixture
+def late_workspace(workflow, stage):
+    """The project folder, as a driver's fixture asks for it: behind the workflow's."""
+    return stage.workspace()
+
+
+async def test_a_run_of_a_stage_has_its_files_also_where_a_driver_brought_the_workspace(
+    workflow, late_workspace
+):
+    async def writes(prompt, run):
+        (late_workspace.root / f"{prompt}.txt").write_text(prompt)
+        return prompt
+
+    result = await workflow(Stage("one", prompt="a"), Stage("two", prompt="b"), target=writes)
+    assert [[file.path for file in run.files] for run in workflow.context.runs] == [["a.txt"], ["b.txt"]]
+    assert [file.path for file in result.files] == ["a.txt", "b.txt"]
+
+
 async def test_hooks_and_the_start_reach_the_workflow(workflow):
     log = []
 

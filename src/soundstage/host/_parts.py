@@ -69,6 +69,10 @@ class Setup(Protocol):
     def project(self) -> Path | None:
         """The project folder of this test, if it has one so far."""
 
+    @property
+    def made_workspace(self) -> Workspace | None:
+        """The project folder of this test as a world, if something of the test has asked for it."""
+
     def work_in(self, folder: Path) -> None:
         """Take a folder that somebody else has made for the project folder of this test."""
 

@@ -209,6 +209,11 @@ class RunSetup:
         return self._workspace
 
     @property
+    def made_workspace(self) -> Workspace | None:
+        """The project folder of this test as a world, if something of the test has asked for it."""
+        return self._workspace
+
+    @property
     def project(self) -> Path | None:
         """The project folder of this test, if it has one so far."""
         return self._workspace.root if self._workspace is not None else self._project

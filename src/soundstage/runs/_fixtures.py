@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
-    from soundstage.journal import Journal
+    from soundstage.host import Setup
     from soundstage.pytest_plugin import RunOfTest
     from soundstage.runs._keeping import Keeper
     from soundstage.runs.runner._fixture import RunAgent
@@ -80,8 +80,8 @@ class KeepRuns:
 
 
 @pytest.fixture
-def run_agent(journal: Journal, request: pytest.FixtureRequest) -> RunAgent:
+def run_agent(stage: Setup, request: pytest.FixtureRequest) -> RunAgent:
     """Runs any target on the journal of the test: `await run_agent(claude_code, "fix the bug", budget=...)`."""
     from soundstage.runs.runner._fixture import RunAgent
 
-    return RunAgent.of(request.node, journal)
+    return RunAgent.of(request.node, stage)

@@ -176,7 +176,9 @@ class WorkflowContext:
         from soundstage.runs import AgentRunner
 
         make: Callable[..., Runs] = self._make or AgentRunner
-        ours = {"journal": self.journal, "watchers": (self._watch,), "test": self.title}
+        ours: dict[str, Any] = {"journal": self.journal, "watchers": (self._watch,), "test": self.title}
+        if self._make is None and self.workspace is not None:
+            ours["workspace"] = self.workspace
         return make(agent, **(ours | self.options))
 
     def watch(self, watcher: Watcher) -> None:

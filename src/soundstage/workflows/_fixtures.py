@@ -35,9 +35,6 @@ def workflow(
     """Runs stages, in order: `await workflow(Stage("plan", prompt=".."), ..)`; `.context` has what came of it."""
     from soundstage.workflows._of_test import WorkflowOfTest
 
-    workspace = request.getfixturevalue("workspace") if "workspace" in request.fixturenames else None
-    made = WorkflowOfTest(
-        request.node.nodeid, stage.journal, workflow_fields, reporters=workflow_reporters, workspace=workspace
-    )
+    made = WorkflowOfTest(request.node.nodeid, stage, workflow_fields, reporters=workflow_reporters)
     yield made
     made.context.dispose()

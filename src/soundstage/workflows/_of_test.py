@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from soundstage.journal import Journal
+from soundstage.host import Setup
 from soundstage.workflows._context import Fixture, WorkflowContext
 from soundstage.workflows._reporters import Reporter
 from soundstage.workflows._result import WorkflowResult
 from soundstage.workflows._stage import Stage
 from soundstage.workflows._workflow import After, Before, Workflow
-from soundstage.worlds import Workspace
 
 
 class WorkflowOfTest:
@@ -24,13 +23,13 @@ class WorkflowOfTest:
     def __init__(
         self,
         title: str,
-        journal: Journal,
+        stage: Setup,
         fixtures: Sequence[Fixture],
         *,
         reporters: Sequence[Reporter],
-        workspace: Workspace | None,
     ) -> None:
-        self.context = WorkflowContext(journal, title=title, reporters=reporters, workspace=workspace)
+        self.context = WorkflowContext(stage.journal, title=title, reporters=reporters)
+        self._stage = stage
         self._fixtures = fixtures
 
     async def __call__(
@@ -56,6 +55,7 @@ class WorkflowOfTest:
             WorkflowFailedError: if a stage fails.
         """
         fixtures, self._fixtures = self._fixtures, ()
+        self.context.workspace = self._stage.made_workspace  # a fixture behind this one may have asked for it
         await self.context.take(*fixtures)
         if target is not None:
             self.context.target = target

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from soundstage.config import Settings, load_settings
-from soundstage.journal import Journal
+from soundstage.host import Setup
 from soundstage.runs.result import RunResult
 from soundstage.runs.runner._prompt import Prompt
 from soundstage.runs.runner._runner import AgentRunner
@@ -23,24 +23,27 @@ class RunAgent:
     """Runs agents on the journal of a test: `result = await run_agent(target, "fix the bug", budget=Budget(turns=5))`.
 
     Args:
-        journal: of the test.
+        stage: of the test, with its journal and its workspace.
         settings: files and environment.
         test: its id, for stores.
     """
 
-    def __init__(self, journal: Journal, settings: Settings, test: str) -> None:
-        self._journal = journal
+    def __init__(self, stage: Setup, settings: Settings, test: str) -> None:
+        self._stage = stage
         self._settings = settings
         self._test = test
 
     @classmethod
-    def of(cls, item: pytest.Item, journal: Journal) -> RunAgent:
+    def of(cls, item: pytest.Item, stage: Setup) -> RunAgent:
         """For a test."""
-        return cls(journal, load_settings(item.config.rootpath, os.environ), item.nodeid)
+        return cls(stage, load_settings(item.config.rootpath, os.environ), item.nodeid)
 
     def runner(self, target: AgentTarget, **options: Any) -> AgentRunner:
-        """A runner for several runs of a target, with the options of `AgentRunner`."""
-        return AgentRunner(target, journal=self._journal, settings=self._settings, test=self._test, **options)
+        """A runner for several runs of a target, with the options of `AgentRunner` and the workspace of the test."""
+        options.setdefault("workspace", self._stage.made_workspace)
+        return AgentRunner(
+            target, journal=self._stage.journal, settings=self._settings, test=self._test, **options
+        )
 
     async def __call__(self, target: AgentTarget, prompt: Prompt, **given: Any) -> RunResult:
         """Run a target on a prompt, and return the result; see `AgentRunner.run`.

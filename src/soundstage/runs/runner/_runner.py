@@ -27,6 +27,7 @@ from soundstage.runs.runner._targets import AgentTarget, FunctionPeer, name_of, 
 from soundstage.runs.runner._underway import RunPlan, RunUnderway
 from soundstage.runs.runner._watching import Watcher
 from soundstage.trace import PRICES, Prices, over_budget
+from soundstage.worlds import Workspace
 
 OnAbort = Literal["raise", "return"]
 CostProjection = Callable[[str, str, Prices], float]
@@ -59,6 +60,7 @@ class AgentRunner:
         journal: where the target's events go; those of a run are its result.
         clock: for times, limits and waits; that of the journal unless given.
         store: keeps each run when it is over, under the id of its result.
+        workspace: whose changes are files and commits of the result. Each run records them at its end.
         config: `model`, `timeout`, `session_timeout`, `options`; see `RunConfig`.
         settings: files and environment, as `load_settings` reads them: `run_model`, `run_timeout`.
         budget: what a run may take.
@@ -84,6 +86,7 @@ class AgentRunner:
                 lambda config: ClaudeCode(journal, server, workspace, **config.start),
                 journal=journal,
                 store=RunStore(),
+                workspace=workspace,
                 budget=Budget(cost=0.50, turns=20),
             )
             result = await runner.run("fix the bug", model="claude-opus-5-5")
@@ -97,6 +100,7 @@ class AgentRunner:
         journal: Journal,
         clock: Clock | None = None,
         store: RunStore | None = None,
+        workspace: Workspace | None = None,
         config: Mapping[str, Any] | None = None,
         settings: Settings | None = None,
         budget: Budget | None = None,
@@ -118,6 +122,7 @@ class AgentRunner:
         self._journal = journal
         self._clock = clock if clock is not None else journal.clock
         self._store = store
+        self._workspace = workspace
         self._config = dict(config or {})
         self._settings = settings
         self._budget = budget or Budget()
@@ -177,6 +182,7 @@ class AgentRunner:
             self._prices,
             self._watchers,
             self._retry,
+            self._workspace,
         )
         with _alone_on(self._journal):
             started = self._clock.wall()

@@ -38,6 +38,7 @@ from soundstage.runs.runner._targets import (
 )
 from soundstage.runs.runner._watching import Watcher, Watchers
 from soundstage.trace import Prices
+from soundstage.worlds import Workspace
 
 ENDS_WITHIN: Final = 4 * GRACE  # seconds that each step of the end may take: programs get their grace twice
 SOURCE: Final = "runner"  # of our events in the journal
@@ -57,6 +58,7 @@ class RunPlan(NamedTuple):
     prices: Prices
     watchers: tuple[Watcher, ...]
     retry: Retry
+    workspace: Workspace | None
 
 
 class StoppedRun(NamedTuple):
@@ -254,11 +256,22 @@ class RunUnderway:
             self.warnings.append(f"{name_of(self._plan.target)} does not stop, and may still be at work")
         if self.stopped is not None and self._ran_before is not None:
             await self._stop_target(self._ran_before)
+        self._record_changes()  # when the target does no more
         for task in beside:
             await _gone(task)
         if self.stopped is not None:
             await self._watchers.tell_the_end(ENDS_WITHIN)
         self.warnings += self._meter.gaps
+
+    def _record_changes(self) -> None:
+        """Record what has changed in the workspace. One that cannot be read is told, and so is a full disk."""
+        try:
+            if self._plan.workspace is not None:
+                self._plan.workspace.record_changes()
+        except (OSError, SoundstageError) as error:
+            self.warnings.append(
+                f"files that were changed are missing: {type(error).__name__}: {_first_line(error)}"
+            )
 
     async def _stop_target(self, peer: TargetPeer) -> None:
         """Stop a target that ran before. An error of it is told, and so is one that does not stop."""
