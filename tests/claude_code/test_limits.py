@@ -16,6 +16,7 @@ from soundstage.claude_code import PERMISSION_MODES, SessionOptions, bundled_cli
 from soundstage.claude_code._binary import TESTED_VERSION, too_old
 from soundstage.claude_code._options import arguments
 from soundstage.errors import ScriptError
+from soundstage.journal import RunAborted
 from soundstage.models import CallSpec
 
 pytestmark = pytest.mark.skipif(
@@ -106,6 +107,7 @@ def test_a_budget_is_checked_after_it_is_overrun(with_claude: Play) -> None:
         assert (turn.is_error, turn.subtype) == (True, "error_max_budget_usd")
         assert turn.cost_usd > 0.001
         assert len(turn.requests) == 1
+        assert [event.reason for event in run.journal.events(RunAborted)] == ["budget"]
 
     with_claude(body, max_budget_usd=0.001, allowed_tools=["Bash"])
 

@@ -24,6 +24,7 @@ from soundstage.journal import (
     Noted,
     ProcessExited,
     ProcessStarted,
+    RunAborted,
     event,
 )
 from soundstage.models import CallSpec
@@ -300,6 +301,7 @@ def test_a_limit_of_turns_is_an_error(with_claude: Play) -> None:
         run.script.on(user="loop").reply(tool_calls=[bash("true")])
         turn = await run.claude.prompt("loop", within=30)
         assert (turn.is_error, turn.subtype) == (True, "error_max_turns")
+        assert [event.reason for event in run.journal.events(RunAborted)] == ["budget"]
 
     with_claude(body, allowed_tools=["Bash"], max_turns=2)
 
@@ -442,6 +444,7 @@ def test_an_interrupt_ends_the_turn_and_the_session_goes_on(with_claude: Play, e
         await run.claude.interrupt(within=30)
         assert (await turn).result.terminal_reason == "aborted_tools"
         assert (await run.claude.prompt("awake?", within=30)).text == "yes"
+        assert [event.reason for event in run.journal.events(RunAborted)] == ["interrupted"]
         await run.claude.end()
         assert not exists(tool)
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from soundstage.claude_code import HookCallback, bundled_cli
-from soundstage.claude_code._messages import AssistantMessage, HookResponse, UserMessage
+from soundstage.claude_code._log import SessionLog
+from soundstage.claude_code._messages import AssistantMessage, HookResponse, TurnResult, UserMessage
 from soundstage.claude_code._work import ToolsInWork, notification
 from soundstage.journal import (
     Committed,
@@ -16,6 +17,7 @@ from soundstage.journal import (
     Journal,
     ModelResponded,
     Notified,
+    RunAborted,
     Todo,
     TodosChanged,
     UsageReported,
@@ -93,6 +95,29 @@ def test_a_notification_is_told_as_its_hook_was():
 @pytest.mark.skipif(
     bundled_cli() is None, reason="needs the Claude Code CLI: pip install 'soundstage[claude]'"
 )
+@pytest.mark.parametrize(
+    ("reason", "result"),
+    [
+        ("budget", {"subtype": "error_max_budget_usd", "is_error": True}),
+        ("budget", {"subtype": "error_max_turns", "is_error": True}),
+        ("interrupted", {"subtype": "error_during_execution", "terminal_reason": "aborted_streaming"}),
+        (
+            "session-timeout",
+            {"subtype": "success", "is_error": True, "text": "Request timed out. If the API is slow"},
+        ),
+        (None, {"subtype": "success", "text": "Request timed out is what the log says."}),
+        (None, {"subtype": "success", "is_error": True, "text": "API Error: 529"}),
+        (None, {"subtype": "error_max_turns", "is_error": True, "origin": "task-notification"}),
+    ],
+)
+def test_a_turn_that_a_limit_or_an_interrupt_ended_is_an_abort_and_no_other_is(reason, result):
+    journal = Journal()
+    SessionLog(journal, "claude").heard(
+        TurnResult(**{"data": {}, "is_error": False, "session_id": "s", **result}), "s", None
+    )
+    assert [event.reason for event in journal.events(RunAborted)] == ([reason] if reason else [])
+
+
 def test_a_session_tells_hooks_with_their_tool_uses_its_to_do_list_its_commits_and_its_tokens(
     with_claude: Callable[..., Any],
 ) -> None:

@@ -21,7 +21,7 @@ from soundstage.claude_code._messages import (
     TurnResult,
     UnknownMessage,
 )
-from soundstage.claude_code._notes import note_init, note_result
+from soundstage.claude_code._notes import abort_of, note_init, note_result
 from soundstage.claude_code._work import ToolsInWork
 from soundstage.journal import Event, FactMissed, Journal, ModelRequested, ModelResponded, Noted
 from soundstage.match import preview
@@ -66,6 +66,9 @@ class SessionLog:
                 self._on_subagent_end(message, conversation)
             case TurnResult():
                 self.note("result", note_result(message), cause)
+                aborted = abort_of(message)
+                if aborted is not None and not message.origin:
+                    self.append(aborted, cause)
             case ApiRetry():
                 self.note("a request failed and is sent again", message.data, cause)
             case UnknownMessage(problem=problem) if problem:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from soundstage.claude_code._messages import Init, TurnResult
+from soundstage.journal import AbortReason, RunAborted
+
+_ABORTS: Final[dict[str, AbortReason]] = {"error_max_budget_usd": "budget", "error_max_turns": "budget"}
+_TIMED_OUT: Final = "Request timed out"  # the words of CLI 2.1.330 for its own limit of time, API_TIMEOUT_MS
 
 
 def note_init(message: Init) -> dict[str, Any]:
@@ -42,3 +46,13 @@ def note_result(message: TurnResult) -> dict[str, Any]:
     if message.origin:
         noted["origin"] = message.origin
     return noted
+
+
+def abort_of(message: TurnResult) -> RunAborted | None:
+    """Why the CLI ended a turn before it was done: a limit of its own, or an interrupt; `None` if it did not."""
+    reason = _ABORTS.get(message.subtype)
+    if reason is None and message.terminal_reason.startswith("aborted"):
+        reason = "interrupted"
+    if reason is None and message.is_error and message.text.startswith(_TIMED_OUT):
+        reason = "session-timeout"
+    return RunAborted(reason=reason, detail=message.text or message.subtype) if reason else None

@@ -26,7 +26,6 @@ from soundstage.journal import (
     MessageReceived,
     MessageSent,
     ProcessExited,
-    RunAborted,
     ToolCalled,
     ToolReturned,
     UsageReported,
@@ -37,7 +36,6 @@ from soundstage.scenarios._folder import ScenarioRecording
 from soundstage.scenarios._frames import PERMISSION, FileEffect, RecordedFrame
 
 SOURCE: Final = "claude-code"
-_TIMED_OUT: Final = "Request timed out"  # the words of CLI 2.1.330 for its own limit of time, API_TIMEOUT_MS
 
 
 class FrameLog:
@@ -108,9 +106,6 @@ class FrameLog:
             cost = message.total_cost_usd - self._costs.get(frame.session, 0.0)
             self._costs[frame.session] = message.total_cost_usd
             self._append(frame, UsageReported(usage=message.usage, cost=max(cost, 0.0)))
-            reason = abort_of(message)
-            if reason:
-                self._append(frame, RunAborted(reason=reason, detail=message.text or message.subtype))
 
     def _on_answer(self, frame: RecordedFrame, line: dict[str, Any]) -> None:
         response = line.get("response") or {}
@@ -144,15 +139,6 @@ class FrameLog:
         event = file_changed(self._journal.contents, effect.path, old, data)
         if event is not None:
             self._append(frame, event)
-
-
-def abort_of(result: TurnResult) -> Any:
-    """Why the CLI ended a turn before it was done; empty if it did not."""
-    if result.subtype == "error_max_budget_usd":
-        return "budget"
-    if result.terminal_reason.startswith("aborted"):
-        return "interrupted"
-    return "session-timeout" if result.is_error and result.text.startswith(_TIMED_OUT) else ""
 
 
 def _channel(frame: RecordedFrame) -> str:

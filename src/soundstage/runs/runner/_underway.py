@@ -114,6 +114,13 @@ class RunUnderway:
             return False
         return True
 
+    def _hear_abort(self) -> None:
+        """Take the word of a target that has aborted the run itself: a budget or a limit of its own."""
+        told = self._journal.read(self.begun, (RunAborted,))
+        if self.stopped is None and told:
+            event: RunAborted = told[0].event  # type: ignore[assignment]
+            self.stopped = StoppedRun(event.reason, event.detail, None)
+
     def _stop_for_watcher(self, detail: str, error: Exception | None) -> None:
         self.stop("watcher", detail, error)
 
@@ -150,6 +157,7 @@ class RunUnderway:
         ]
         try:
             await self._until_over(work)
+            self._hear_abort()
         except asyncio.CancelledError as error:
             self.error = error
             self.stop("interrupted", "the run was cancelled")
@@ -225,6 +233,8 @@ class RunUnderway:
 
     def _raise_momentary(self, reply: AgentReply, after: int) -> None:
         """A failed turn may be another one next time, if the model had failed for a moment, and said no more."""
+        if self._journal.read(after, (RunAborted,)):
+            return  # it has ended by a limit of its own, which another attempt has, too
         told = self._journal.read(after, (ModelFailed, ModelResponded))
         last = told[-1].event if told else None
         if isinstance(last, ModelFailed) and failed_for_a_moment(last):
