@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import signal
 import sys
 
 import msgspec
@@ -70,38 +71,43 @@ def test_a_case_passes_at_its_pass_rate_and_not_below(store):
 
 
 def test_the_order_of_a_report_is_that_of_the_suite_whatever_ends_first(store):
-    """The first run waits for the last one."""
-    last = asyncio.Event()
+    """The first run waits until the last one is kept."""
+    kept = asyncio.Event()
+    ended = []
 
     async def agent(prompt):
-        if prompt == "c":
-            last.set()
-        await last.wait()
+        if prompt == "a":
+            await kept.wait()
         return prompt
 
-    ended = []
-    report = run(
-        suite_of(agent, cases=CASES), store, concurrency=3, on_run=lambda one: ended.append(one.case)
-    )
-    assert ended.index("c") < 2
+    def on_run(one):
+        ended.append(one.case)
+        if one.case == "c":
+            kept.set()
+
+    report = run(suite_of(agent, cases=CASES), store, concurrency=3, on_run=on_run)
+    assert ended[-1] == "a"
     assert [case.name for case in report.cases] == list(NAMES)
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_so_many_runs_go_at_a_time_and_no_more(store, concurrency):
     running, most = 0, 0
+    together = asyncio.Barrier(concurrency)
 
     async def agent(prompt):
         nonlocal running, most
         running += 1
         most = max(most, running)
-        for _ in range(50):
+        async with asyncio.timeout(30):
+            await together.wait()
+        for _ in range(50):  # one more would begin meanwhile
             await asyncio.sleep(0)
         running -= 1
         return prompt
 
-    run(suite_of(agent, cases=CASES, repeat=3), store, concurrency=concurrency)
-    assert most == concurrency
+    report = run(suite_of(agent, cases=CASES, repeat=3), store, concurrency=concurrency)
+    assert (most, report.rate.runs) == (concurrency, 9)
 
 
 def test_an_agent_in_process_asks_the_model_and_its_requests_are_in_the_kept_journal(store):
@@ -216,7 +222,7 @@ def test_a_resumed_eval_repeats_no_run_and_its_report_is_that_of_an_undisturbed_
     def stop(one):
         kept.append((one.case, one.number))
         if len(kept) == stopped_after:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         run(suite, store, on_run=stop, concurrency=2)

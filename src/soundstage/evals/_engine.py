@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Final, NamedTuple
 
 from soundstage.clock import IdSource, SystemClock
@@ -234,15 +233,12 @@ async def _made(suite: Suite, plan: EvalRunPlan, place: EvalPlace) -> tuple[RunR
     """The result of one run, and a grade if the agent itself failed, which no evaluator has to say again."""
 
     async def agent(prompt: str, _: RunContext) -> str:
-        try:
-            return await suite.agent.answer(prompt, place)
-        finally:
-            with suppress(HarnessError):  # a workspace that the agent has removed
-                place.workspace.record_changes()
+        return await suite.agent.answer(prompt, place)
 
     runner = AgentRunner(
         agent,
         journal=place.journal,
+        workspace=place.workspace,
         config={"timeout": suite.timeout},
         retry=Retry(attempts=1),
         on_abort="return",
