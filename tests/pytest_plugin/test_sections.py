@@ -129,7 +129,7 @@ def test_the_snippet_for_ci_keeps_the_pages_and_journals_of_failed_tests(pyteste
 def test_our_own_ci_keeps_the_pages_of_whatever_fails():
     text = (ROOT / ".ci/run").read_text()
     commands = [line for line in text.splitlines() if " pytest " in line or line.startswith("make test")]
-    assert len(commands) == 2
+    assert len(commands) == 3
     assert all("--soundstage-html" in line for line in commands), commands
 
 
