@@ -13,10 +13,10 @@ from soundstage.faults._calls import calls_of
 from soundstage.faults._cases import Injection, Terms
 from soundstage.faults._kinds import cases_of, kinds_named
 from soundstage.faults._model import SweptModel
-from soundstage.faults._source import PlacedModel, source_in
+from soundstage.faults._source import source_in
 from soundstage.journal import Journal
 from soundstage.messages import ByteDelivery, ModelRequest, StartChunk, respond, user
-from soundstage.models import Script, ScriptedModel, complete
+from soundstage.models import PlacedModel, Script, ScriptedModel, complete
 from soundstage.tapes import RecordedFailure, RecordingModel, Surroundings, Tape
 from soundstage.tapes._frames import pack
 from soundstage.wire import ModelServer

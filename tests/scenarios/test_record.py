@@ -11,8 +11,9 @@ from typing import ClassVar
 
 import pytest
 
+from soundstage.clock import SystemClock
 from soundstage.errors import ExpectationError, FileError, ScriptError
-from soundstage.models import CallSpec, Script
+from soundstage.models import CallSpec, Script, ScriptedModel
 from soundstage.scenarios import (
     RecordingIncompleteError,
     Scenario,
@@ -22,6 +23,7 @@ from soundstage.scenarios import (
 )
 from soundstage.scenarios import _folder as folder_module
 from soundstage.scenarios._definitions import definition, definitions
+from soundstage.tapes import RecordingModel, Surroundings, Tape, TapeHead, models_of_tape
 
 ROOT = Path(__file__).resolve().parents[2] / "examples" / "scenarios"
 SHEET = ScenarioSheet(workspace="one file", prompt="a word", output="a word", owner="these tests")
@@ -152,6 +154,33 @@ def test_files_of_a_folder_take_the_place_of_those_of_the_definition_without_cac
     (tmp_path / "mine/b.txt").write_text("b\n")
     made, _ = record_scenario(OneWord(), tmp_path / "root", workspace=tmp_path / "mine")
     assert [one.path for one in made.workspace] == ["b.txt"]
+
+
+def test_a_scenario_on_a_tape_comes_to_the_recording_of_the_run_that_the_tape_is_of(tmp_path):
+    tape_file = tmp_path / "one.tape"
+
+    class Taping(OneWord):
+        def script(self, workspace):
+            tape = Tape.create(tape_file)
+            tape.head = TapeHead(places=Surroundings.here(SystemClock().wall(), workspace))
+            return RecordingModel(ScriptedModel(super().script(workspace)), tape)
+
+    class OnTape(OneWord):
+        def script(self, workspace):
+            return models_of_tape(tape_file)()
+
+    class OtherPrompt(OnTape):
+        def build_prompt(self):
+            return "Say no."
+
+    _, changed = record_scenario(Taping(), tmp_path)
+    assert changed
+    before = content(tmp_path)
+    _, changed = record_scenario(OnTape(), tmp_path)
+    assert not changed
+    with pytest.raises(RecordingIncompleteError, match="Say no"):
+        record_scenario(OtherPrompt(), tmp_path)
+    assert content(tmp_path) == before
 
 
 def test_keys_of_the_environment_reach_no_file(tmp_path, monkeypatch):

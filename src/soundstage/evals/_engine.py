@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.clock import IdSource, SystemClock
@@ -31,7 +32,7 @@ from soundstage.evals._run import Case, EvalRun, grade
 from soundstage.evals._suite import Suite
 from soundstage.host import Composition
 from soundstage.journal import Journal
-from soundstage.models import JournaledModel, Model
+from soundstage.models import JournaledModel, Model, PlacedModel
 from soundstage.runs import (
     AgentRunner,
     Retry,
@@ -210,7 +211,7 @@ async def _graded(suite: Suite, plan: EvalRunPlan, journal: Journal) -> tuple[Ru
             JournaledModel(model, journal),
             server,
             workspace,
-            {**getattr(model, "variables", {}), **server.environment()},
+            {**(model.variables if isinstance(model, PlacedModel) else {}), **server.environment()},
             lambda home: _place_model(model, workspace, home),
         )
         result, failure = await _made(suite, plan, place)
@@ -222,11 +223,10 @@ async def _graded(suite: Suite, plan: EvalRunPlan, journal: Journal) -> tuple[Ru
     return result, grades
 
 
-def _place_model(model: Model, workspace: Workspace, home: object) -> None:
+def _place_model(model: Model, workspace: Workspace, home: Path) -> None:
     """Tell a model of a run that was somewhere else, a tape, where this one is."""
-    work_in = getattr(model, "work_in", None)
-    if work_in is not None:
-        work_in(workspace.root, home)
+    if isinstance(model, PlacedModel):
+        model.work_in(workspace.root, home)
 
 
 async def _made(suite: Suite, plan: EvalRunPlan, place: EvalPlace) -> tuple[RunResult, Grade | None]:

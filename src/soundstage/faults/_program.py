@@ -22,9 +22,10 @@ from soundstage.faults._calls import actions_of, calls_of
 from soundstage.faults._cases import Injection
 from soundstage.faults._model import SweptModel
 from soundstage.faults._outcome import Files, Outcome, counted, crash_in
-from soundstage.faults._source import ModelSource, PlacedModel
+from soundstage.faults._source import ModelSource
 from soundstage.host import Composition
 from soundstage.journal import Journal
+from soundstage.models import PlacedModel
 from soundstage.worlds import Workspace
 
 LINKED: Final = frozenset({".venv", "venv", "node_modules"})  # large, and read only as a rule: not copied

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from soundstage.models import Model, Script, ScriptedModel, load_script
 from soundstage.wings import reader_of
@@ -24,18 +24,6 @@ class ModelSource(Protocol):
     def __call__(self) -> Model:
         """A model of a good run."""
         ...
-
-
-@runtime_checkable
-class PlacedModel(Model, Protocol):
-    """A model of a run that was somewhere else: its requests and answers name the folders of that one."""
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        """Variables of that run, which make a program ask the same again."""
-
-    def work_in(self, folder: Path, home: Path) -> None:
-        """Take these for the working folder and the home folder of that run."""
 
 
 def scripted(script: Script) -> ModelSource:

@@ -5,7 +5,7 @@ from soundstage.models._context import asked_tokens, context, context_edits, edi
 from soundstage.models._faulty import FaultyModel
 from soundstage.models._identify import AgentSpec
 from soundstage.models._journaled import JournaledModel, working_on
-from soundstage.models._protocol import Model, Wrapper, close, complete, kind_of
+from soundstage.models._protocol import Model, PlacedModel, Wrapper, close, complete, kind_of
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault
 from soundstage.models._script import Script, load_rules, load_script, script_problems, script_schema
 from soundstage.models._scripted import ScriptedModel, ServedRule, script_of
@@ -18,6 +18,7 @@ __all__ = [
     "FaultyModel",
     "JournaledModel",
     "Model",
+    "PlacedModel",
     "Reply",
     "ReplyFault",
     "Script",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from soundstage.messages import ModelChunk, ModelRequest, ModelResponse, respond
@@ -21,6 +22,18 @@ class Model(Protocol):
             ScriptError: when a script or a tape has no answer.
         """
         ...
+
+
+@runtime_checkable
+class PlacedModel(Model, Protocol):
+    """A model of a run that was somewhere else, such as a tape: requests and answers name the folders of that run."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Variables of that run, which make a program ask the same again."""
+
+    def work_in(self, folder: Path, home: Path) -> None:
+        """Take these for the working folder and the home folder of that run."""
 
 
 class Wrapper:

@@ -14,7 +14,7 @@ from soundstage.errors import ExpectationError, ScriptError
 from soundstage.guard import real_environment
 from soundstage.journal import Journal, ModelFailed, Redactor
 from soundstage.lifecycle import ScratchFolder, Supervisor, git_call, run_git
-from soundstage.models import Model, Script, ScriptedModel
+from soundstage.models import Model, PlacedModel, Script, ScriptedModel
 from soundstage.scenarios._checks import require_whole
 from soundstage.scenarios._errors import RecordingIncompleteError
 from soundstage.scenarios._folder import (
@@ -102,12 +102,15 @@ async def _run(scenario: Scenario, folder: Path | None, within: float) -> _Recor
             scenario.setup_workspace(workspace)
         else:
             shutil.copytree(folder, workspace.root, ignore=_LEFT_OUT, dirs_exist_ok=True)
-        server = ModelServer(_model(scenario.script(workspace.root)), journal)
-        claude = ClaudeCode(
-            journal, server, workspace, opens=False, environment={"CLAUDE_CODE_DISABLE_BUNDLED_SKILLS": "1"}
-        )
+        model = _model(scenario.script(workspace.root))
+        placed = model if isinstance(model, PlacedModel) else None
+        server = ModelServer(model, journal)
+        environment = {**(placed.variables if placed else {}), "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS": "1"}
+        claude = ClaudeCode(journal, server, workspace, opens=False, environment=environment)
         supervisor = Supervisor((server, claude), clock=journal.clock)
         await supervisor.start()
+        if placed is not None:
+            placed.work_in(workspace.root, claude.home)
         try:
             begin = packed_files(workspace)
             git = git_state(workspace.root)
