@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import sys
 
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, query
@@ -212,6 +213,47 @@ def test_a_program_that_sends_less_than_was_recorded_is_told_what_is_missing(rep
 
     with pytest.raises(ReplayMismatchError, match="missing call: session 1"):
         play(replay("reviewer"), only_connects)
+
+
+def test_the_cli_says_nothing_before_the_program_has_sent_what_it_answered(replay, monkeypatch, capsys):
+    send = ClaudeSDKClient.query
+
+    async def late(client, prompt):
+        await asyncio.sleep(5)
+        sys.stdout.write(f"sent: {prompt}\n")
+        await send(client, prompt)
+
+    monkeypatch.setattr(ClaudeSDKClient, "query", late)
+    assert play(replay("shop"), sdk_shop_agent.work) > 10
+    said = capsys.readouterr().out
+    marks = [
+        "sent: Put the price",
+        "tool: price",
+        "agent: The pear",
+        "sent: Now delete",
+        "hook: refused Bash",
+    ]
+    assert [said.index(mark) for mark in marks] == sorted(said.index(mark) for mark in marks)
+
+
+def test_a_program_that_ends_before_its_last_prompt_is_told_what_is_missing(replay, monkeypatch):
+    class OneTurnError(Exception):
+        pass
+
+    send = ClaudeSDKClient.query
+
+    async def once(client, prompt):
+        if prompt.startswith("Now"):
+            raise OneTurnError
+        await send(client, prompt)
+
+    async def hurried(folder):
+        with contextlib.suppress(OneTurnError):
+            await sdk_shop_agent.work(folder)
+
+    monkeypatch.setattr(ClaudeSDKClient, "query", once)
+    with pytest.raises(ReplayMismatchError, match=r"missing call(.|\n)*Now delete"):
+        play(replay("shop"), hurried)
 
 
 def test_a_program_that_swallows_the_verdict_fails_at_the_end(replay, monkeypatch):
