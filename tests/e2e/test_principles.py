@@ -414,7 +414,11 @@ STAGE = (
 )
 SCRIPTED = {"Script", "ScriptedModel", "Faulty", "VirtualClock", "VirtualDiscordGateway", "Console"}
 PRODUCTION = {
-    "examples": sorted((ROOT / "examples").rglob("*.py")),
+    "examples": sorted(
+        path
+        for path in (ROOT / "examples").rglob("*.py")
+        if (ROOT / "examples/scenarios") not in path.parents  # definitions of recordings: they have scripts
+    ),
     "programs of the demo": [
         ROOT / "src/soundstage/demo" / name for name in ("sdk_agent.py", "terminal_app.py", "discord_bot.py")
     ],

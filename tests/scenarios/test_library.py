@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from soundstage.journal import HookFired
 from soundstage.scenarios import ScenarioReplay, load_recording, result_of
 from soundstage.scenarios._command_line import scenario
 from soundstage.scenarios._definitions import definition
+from soundstage.scenarios._normal import same_content
 
 PROJECT = Path(__file__).resolve().parents[2]
 ROOT = PROJECT / "examples" / "scenarios"
@@ -103,3 +105,39 @@ async def test_the_fixture_replays_on_virtual_time_into_the_journal_of_the_test(
     assert replay.journal is journal
     assert (replay.workspace / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
     assert [tool.name for tool in replay.result.tools] == ["Read", "Edit"]
+
+
+def _frames(folder, change):
+    """A copy of the recording with other frames."""
+    path = folder / "frames.jsonl"
+    lines = path.read_text().splitlines()
+    results = [
+        number for number, line in enumerate(lines) if '"tool_result"' in line and '"kind":"say"' in line
+    ]
+    change(lines, results)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _swap(lines, results):
+    first, second = results[:2]
+    lines[first], lines[second] = lines[second], lines[first]
+
+
+def _drop(lines, results):
+    del lines[results[0]]
+
+
+def _double(lines, results):
+    lines.insert(results[1], lines[results[0]])
+
+
+@pytest.mark.parametrize(("change", "same"), [(_swap, True), (_drop, False), (_double, False)])
+def test_the_order_in_which_tools_end_is_no_difference_of_recordings_but_each_result_is(
+    tmp_path, change, same
+):
+    """Three files were read at the same time."""
+    first = ROOT / "recorded" / "multi-file-refactor"
+    copy = Path(shutil.copytree(first, tmp_path / "multi-file-refactor"))
+    _frames(copy, change)
+    assert (copy / "frames.jsonl").read_bytes() != (first / "frames.jsonl").read_bytes()
+    assert same_content(first, copy) is same

@@ -178,7 +178,7 @@ def _spans(url: str) -> None:
     provider.shutdown()
 
 
-CONSOLE_DEMO, TEAM, TERMINAL, DISCORD, SDK, TAPE, CLAUDE = SCENARIOS
+CONSOLE_DEMO, TEAM, TERMINAL, DISCORD, SDK, TAPE, WORKFLOW, CLAUDE = SCENARIOS
 
 IN_PROCESS: dict[str, Kind] = {
     "console": Kind(_console, _chat),

@@ -1,7 +1,8 @@
 """A recording without what a machine, a time or a random id has put there: equal for two recordings of one run. Pure.
 
 Lines of different kinds, such as messages and hooks, come in tasks of their own in the CLI, so that their order among
-each other is no property of the run. Within a kind it is.
+each other is no property of the run. Nor is the order in which tools end that run at the same time. Within a kind, and
+within a tool call, it is.
 """
 
 from __future__ import annotations
@@ -76,6 +77,10 @@ def _lane(recording: ScenarioRecording, frame: RecordedFrame, line: dict[str, An
     if frame.hook:  # tools that run at the same time end in any order
         asked = recording.hook(frame.hook).request
         return f"{frame.kind} {asked.get('tool_use_id') or (asked.get('input') or {}).get('hook_event_name')}"
+    content = (line.get("message") or {}).get("content")
+    if line.get("type") == "user" and isinstance(content, list):  # and their results come in any order, too
+        ids = [str(part.get("tool_use_id")) for part in content if isinstance(part, dict)]
+        return f"results {' '.join(ids)}"
     if frame.kind == "say":
         return f"say {line['type']}" if str(line.get("type", "")).startswith("control") else "messages"
     return frame.kind
