@@ -207,6 +207,15 @@ def test_only_the_chosen_cases_run_and_an_unknown_one_is_refused(store):
         run(suite_of(cases=CASES), store, only=["d"])
 
 
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler of Ctrl-C, whatever an earlier test has left."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("stopped_after", range(1, 9))
 def test_a_resumed_eval_repeats_no_run_and_its_report_is_that_of_an_undisturbed_one(store, stopped_after):
     """Interrupted after each number of kept runs, as by Ctrl-C."""

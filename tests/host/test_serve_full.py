@@ -13,6 +13,7 @@ from soundstage.journal import read_journal
 SERVE = """
 import resource, sys
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+sys.dont_write_bytecode = True  # a module would be cut off at the limit, for every later program
 resource.setrlimit(resource.RLIMIT_FSIZE, (6000, hard))
 from soundstage.cli import main
 sys.argv = ["soundstage", "serve", "--script", sys.argv[1], "--journal", sys.argv[2]]

@@ -112,6 +112,7 @@ import resource, sys
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal, Noted
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+sys.dont_write_bytecode = True  # a module would be cut off at the limit, for every later program
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
 journal = Journal(sys.argv[1])
 try:
