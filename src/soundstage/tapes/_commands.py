@@ -50,7 +50,7 @@ def record(
             "finds them by the command soundstage-mcp-NAME on its PATH, or at SOUNDSTAGE_MCP_NAME_URL."
         ),
     ] = None,
-    twice: Annotated[  # noqa: FBT002
+    twice: Annotated[
         bool,
         typer.Option(
             "--twice",
@@ -127,7 +127,7 @@ def replay(
     ] = "closed",
     isolation: Isolated = None,
     journal: JournalOption = None,
-    as_data: Annotated[  # noqa: FBT002
+    as_data: Annotated[
         bool,
         typer.Option("--json", help="Print the outcome as JSON on standard error."),
     ] = False,
