@@ -76,6 +76,7 @@ async def body(host: Host) -> None:
 
 async def _play(host: Host, path: Path) -> WorkflowResult:
     tape = Tape.load(path)
+    tape.name = TAPE  # verdicts call it so; the folder lives no longer than the run
     playback = Playback(tape)
     server = TapeServer(tape, host.journal, playback=playback)
     return await _trip(host, server, ReplayModel(tape, playback=playback))
