@@ -10,6 +10,9 @@ from ._errors import AbsentDataError as AbsentDataError
 from ._errors import EvalConfigError as EvalConfigError
 from ._errors import EvaluatorError as EvaluatorError
 from ._events import Grade as Grade
+from ._executor import Executor as Executor
+from ._making import EvalRunPlan as EvalRunPlan
+from ._making import MadeRun as MadeRun
 from ._read import load_suite as load_suite
 from ._report import CaseReport as CaseReport
 from ._report import EvalReport as EvalReport

@@ -11,55 +11,20 @@ again by the next `--resume`.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from soundstage.clock import IdSource, SystemClock
-from soundstage.errors import (
-    ConfigError,
-    EnvironmentProblem,
-    HarnessError,
-    ScriptError,
-    UnknownNameError,
-    did_you_mean,
-)
-from soundstage.evals._agents import EvalPlace
+import msgspec
+
+from soundstage.errors import ConfigError, UnknownNameError, did_you_mean
 from soundstage.evals._events import Grade
+from soundstage.evals._executor import Executor, LocalExecutor, RunMaker
+from soundstage.evals._making import DRIVER, EvalRunPlan, MadeRun
 from soundstage.evals._report import EvalReport, ScoredRun, report_of
-from soundstage.evals._run import Case, EvalRun, grade
 from soundstage.evals._suite import Suite
-from soundstage.host import Composition
-from soundstage.journal import Journal
-from soundstage.models import JournaledModel, Model, PlacedModel
-from soundstage.runs import (
-    AgentRunner,
-    Retry,
-    RunContext,
-    RunRecord,
-    RunResult,
-    RunStore,
-    StoredRun,
-    new_run_id,
-)
-from soundstage.worlds import Workspace
+from soundstage.runs import RunStore, StoredRun, new_run_id
 
-DRIVER: Final = "eval"
 CONCURRENCY: Final = 4
-_OURS: Final = (
-    ScriptError,
-    ConfigError,
-    EnvironmentProblem,
-    HarnessError,
-)  # not the agent's fault, so no result
-
-
-class EvalRunPlan(NamedTuple):
-    """One run that is to be made."""
-
-    case: Case
-    number: int
 
 
 async def run_suite(
@@ -69,6 +34,7 @@ async def run_suite(
     only: Sequence[str] = (),
     resume: bool = False,
     concurrency: int = CONCURRENCY,
+    executor: Executor | None = None,
     on_run: Callable[[ScoredRun], None] = lambda _: None,
 ) -> EvalReport:
     """Run every case of a suite as often as it says, and count.
@@ -79,6 +45,7 @@ async def run_suite(
         only: names of cases; all unless given.
         resume: go on with the last eval of this suite in the store: its runs are not repeated.
         concurrency: runs at a time.
+        executor: makes the runs; this process unless given.
         on_run: told of each run when it is kept, in the order of their ends.
 
     Returns:
@@ -93,15 +60,15 @@ async def run_suite(
     rows = {(run.case, run.number): run for run in kept.values()}
     waiting = iter([plan for plan in plans if (plan.case.name, plan.number) not in rows])
 
-    async def work() -> None:
+    async def work(make: RunMaker) -> None:
         for plan in waiting:
-            run = await _scored(suite, plan, store, eval_id)
+            run = await _kept(await make(plan), store, eval_id)
             rows[run.case, run.number] = run
             on_run(run)
 
-    async with asyncio.TaskGroup() as group:
+    async with (executor or LocalExecutor()).open(suite) as make, asyncio.TaskGroup() as group:
         for _ in range(max(1, concurrency)):
-            group.create_task(work())
+            group.create_task(work(make))
     return report_of(suite, _ordered(plans, rows), eval_id)
 
 
@@ -154,107 +121,16 @@ def _earlier(suite: Suite, store: RunStore) -> tuple[str, dict[tuple[str, int], 
     return labels["eval"], found
 
 
-async def _scored(suite: Suite, plan: EvalRunPlan, store: RunStore, eval_id: str) -> ScoredRun:
-    """Make one run, grade it, and keep it."""
-    journal = Journal(clock=SystemClock())
-    try:
-        started = journal.clock.wall()
-        result, grades = await _graded(suite, plan, journal)
-        record = RunRecord(
-            id=result.id,
-            started=started,
-            ended=max(journal.clock.wall(), started),
-            test=f"{suite.name}::{plan.case.name}",
-            name=f"{plan.case.name}, run {plan.number}",
-            driver=DRIVER,
-            status="partial" if result.abort else "complete",
-            outcome="passed" if all(one.holds for one in grades) else "failed",
-            reason=next((one.reason for one in grades if not one.holds), ""),
-            labels={
-                "eval": eval_id,
-                "suite": suite.name,
-                "case": plan.case.name,
-                "number": str(plan.number),
-                "fingerprint": suite.fingerprint,
-            },
-            tokens=result.usage.total_tokens,
-            cost=0.0 if result.cost is None else result.cost.amount,
+async def _kept(made: MadeRun, store: RunStore, eval_id: str) -> ScoredRun:
+    """Keep a run, and read it as it is kept; one that is no result is told."""
+    if made.record is None:
+        return ScoredRun(case=made.case, number=made.number, outcome="error", reason=made.problem)
+    record = msgspec.structs.replace(made.record, labels={**made.record.labels, "eval": eval_id})
+    return _read(
+        await asyncio.to_thread(
+            store.save, record, journal=made.journal, contents=made.contents, redactor=made.redactor
         )
-        return _read(
-            await asyncio.to_thread(
-                store.save,
-                record,
-                journal=journal.read(),
-                contents=journal.contents,
-                redactor=journal.redactor,
-            )
-        )
-    except _OURS as error:
-        return ScoredRun(case=plan.case.name, number=plan.number, outcome="error", reason=str(error))
-    finally:
-        journal.close()
-
-
-async def _graded(suite: Suite, plan: EvalRunPlan, journal: Journal) -> tuple[RunResult, list[Grade]]:
-    parts = Composition(journal, ids=IdSource(plan.number))
-    workspace = parts.add(Workspace)
-    model = suite.model()
-    server = parts.serve(model)
-    async with parts:
-        if suite.workspace is not None:
-            await asyncio.to_thread(shutil.copytree, suite.workspace, workspace.root, dirs_exist_ok=True)
-        for path, text in plan.case.files.items():
-            workspace.write(path, text)
-        workspace.record_changes()
-        place = EvalPlace(
-            journal,
-            JournaledModel(model, journal),
-            server,
-            workspace,
-            {**(model.variables if isinstance(model, PlacedModel) else {}), **server.environment()},
-            lambda home: _place_model(model, workspace, home),
-        )
-        result, failure = await _made(suite, plan, place)
-        run = EvalRun(case=plan.case, result=result, folder=workspace.root)
-        grades = [failure] if failure is not None else []
-        grades += [await grade(one, run) for one in (*suite.expect, *plan.case.expect)]
-        for one in grades:
-            journal.append(one, source="eval")
-    return result, grades
-
-
-def _place_model(model: Model, workspace: Workspace, home: Path) -> None:
-    """Tell a model of a run that was somewhere else, a tape, where this one is."""
-    if isinstance(model, PlacedModel):
-        model.work_in(workspace.root, home)
-
-
-async def _made(suite: Suite, plan: EvalRunPlan, place: EvalPlace) -> tuple[RunResult, Grade | None]:
-    """The result of one run, and a grade if the agent itself failed, which no evaluator has to say again."""
-
-    async def agent(prompt: str, _: RunContext) -> str:
-        return await suite.agent.answer(prompt, place)
-
-    runner = AgentRunner(
-        agent,
-        journal=place.journal,
-        workspace=place.workspace,
-        config={"timeout": suite.timeout},
-        retry=Retry(attempts=1),
-        on_abort="return",
     )
-    try:
-        result = await runner.run(plan.case.input)
-    except _OURS:
-        raise
-    except Exception as error:
-        if runner.last is None:
-            raise
-        reason = f"the agent failed: {type(error).__name__}: {error}"
-        return runner.last, Grade(evaluator="agent", passed=False, reason=reason)
-    if result.abort:
-        return result, Grade(evaluator="agent", passed=False, reason=f"the run was ended: {result.abort}")
-    return result, None
 
 
 def _read(stored: StoredRun) -> ScoredRun:

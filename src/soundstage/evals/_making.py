@@ -1,0 +1,161 @@
+"""One run of a case, made and graded in this interpreter. Where it is kept is not known here."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from soundstage.clock import IdSource, SystemClock
+from soundstage.errors import ConfigError, EnvironmentProblem, HarnessError, ScriptError
+from soundstage.evals._agents import EvalPlace
+from soundstage.evals._events import Grade
+from soundstage.evals._run import Case, EvalRun, grade
+from soundstage.evals._suite import Suite
+from soundstage.host import Composition
+from soundstage.journal import Contents, Journal, Record, Redactor
+from soundstage.models import JournaledModel, Model, PlacedModel
+from soundstage.runs import AgentRunner, Retry, RunContext, RunRecord, RunResult
+from soundstage.worlds import Workspace
+
+DRIVER: Final = "eval"
+_OURS: Final = (
+    ScriptError,
+    ConfigError,
+    EnvironmentProblem,
+    HarnessError,
+)  # not the agent's fault, so no result
+
+
+class EvalRunPlan(NamedTuple):
+    """One run that is to be made."""
+
+    case: Case
+    number: int
+
+
+class MadeRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that is over, as an executor hands it to whoever keeps runs.
+
+    Args:
+        case: name of the case.
+        number: from 1, among the runs of the case.
+        problem: why it is no result: it could not be made or graded; empty if it is one.
+        record: what is known of it; `None` if it is no result.
+        journal: its records, with its grades.
+        contents: what the records refer to.
+        redactor: knows the secrets that must not be kept; `None` if there are none in it.
+    """
+
+    case: str
+    number: int
+    problem: str = ""
+    record: RunRecord | None = None
+    journal: Sequence[Record] = ()
+    contents: Contents | None = None
+    redactor: Redactor | None = None
+
+
+async def make_run(suite: Suite, plan: EvalRunPlan) -> MadeRun:
+    """Make one run, and grade it."""
+    journal = Journal(clock=SystemClock())
+    try:
+        started = journal.clock.wall()
+        result, grades = await _graded(suite, plan, journal)
+        record = RunRecord(
+            id=result.id,
+            started=started,
+            ended=max(journal.clock.wall(), started),
+            test=f"{suite.name}::{plan.case.name}",
+            name=f"{plan.case.name}, run {plan.number}",
+            driver=DRIVER,
+            status="partial" if result.abort else "complete",
+            outcome="passed" if all(one.holds for one in grades) else "failed",
+            reason=next((one.reason for one in grades if not one.holds), ""),
+            labels={
+                "suite": suite.name,
+                "case": plan.case.name,
+                "number": str(plan.number),
+                "fingerprint": suite.fingerprint,
+            },
+            tokens=result.usage.total_tokens,
+            cost=0.0 if result.cost is None else result.cost.amount,
+        )
+        return MadeRun(
+            case=plan.case.name,
+            number=plan.number,
+            record=record,
+            journal=journal.read(),
+            contents=journal.contents,
+            redactor=journal.redactor,
+        )
+    except _OURS as error:
+        return MadeRun(case=plan.case.name, number=plan.number, problem=str(error))
+    finally:
+        journal.close()
+
+
+async def _graded(suite: Suite, plan: EvalRunPlan, journal: Journal) -> tuple[RunResult, list[Grade]]:
+    parts = Composition(journal, ids=IdSource(plan.number))
+    workspace = parts.add(Workspace)
+    model = suite.model()
+    server = parts.serve(model)
+    async with parts:
+        if suite.workspace is not None:
+            await asyncio.to_thread(shutil.copytree, suite.workspace, workspace.root, dirs_exist_ok=True)
+        for path, text in plan.case.files.items():
+            workspace.write(path, text)
+        workspace.record_changes()
+        place = EvalPlace(
+            journal,
+            JournaledModel(model, journal),
+            server,
+            workspace,
+            {**(model.variables if isinstance(model, PlacedModel) else {}), **server.environment()},
+            lambda home: _place_model(model, workspace, home),
+        )
+        result, failure = await _made(suite, plan, place)
+        run = EvalRun(case=plan.case, result=result, folder=workspace.root)
+        grades = [failure] if failure is not None else []
+        grades += [await grade(one, run) for one in (*suite.expect, *plan.case.expect)]
+        for one in grades:
+            journal.append(one, source="eval")
+    return result, grades
+
+
+def _place_model(model: Model, workspace: Workspace, home: Path) -> None:
+    """Tell a model of a run that was somewhere else, a tape, where this one is."""
+    if isinstance(model, PlacedModel):
+        model.work_in(workspace.root, home)
+
+
+async def _made(suite: Suite, plan: EvalRunPlan, place: EvalPlace) -> tuple[RunResult, Grade | None]:
+    """The result of one run, and a grade if the agent itself failed, which no evaluator has to say again."""
+
+    async def agent(prompt: str, _: RunContext) -> str:
+        return await suite.agent.answer(prompt, place)
+
+    runner = AgentRunner(
+        agent,
+        journal=place.journal,
+        workspace=place.workspace,
+        config={"timeout": suite.timeout},
+        retry=Retry(attempts=1),
+        on_abort="return",
+    )
+    try:
+        result = await runner.run(plan.case.input)
+    except _OURS:
+        raise
+    except Exception as error:
+        if runner.last is None:
+            raise
+        reason = f"the agent failed: {type(error).__name__}: {error}"
+        return runner.last, Grade(evaluator="agent", passed=False, reason=reason)
+    if result.abort:
+        return result, Grade(evaluator="agent", passed=False, reason=f"the run was ended: {result.abort}")
+    return result, None
