@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from soundstage.evals import Case, ClaudeCodeAgent, Suite, evaluator_of, load_suite, run_suite
+from soundstage.evals import Case, ClaudeCodeAgent, EvalTurn, Suite, evaluator_of, load_suite, run_suite
 from soundstage.models import CallSpec, Script, ScriptedModel
 
 
@@ -35,6 +35,23 @@ def test_claude_code_writes_a_file_in_each_of_its_runs_and_the_file_is_told(stor
     )
     report = asyncio.run(run_suite(suite, store=store, concurrency=2))
     assert [run.outcome for run in report.cases[0].runs] == ["passed"] * 2, report.cases[0].runs
+
+
+def test_the_turns_of_a_case_are_one_session_of_claude_code(store):
+    def model():
+        script = Script()
+        script.on(user="my name", times=1).reply("Hello Ada.")
+        script.on(user="who am I", turn=2).reply("Ada.")
+        script.otherwise("I do not know you.")
+        return ScriptedModel(script)
+
+    turns = (
+        EvalTurn(input="my name is Ada", expect=(evaluator_of("contains", "Hello"),)),
+        EvalTurn(input="who am I", expect=(evaluator_of("equals", "Ada."),)),
+    )
+    suite = Suite(name="claude", agent=ClaudeCodeAgent(), model=model, cases=[Case(name="name", turns=turns)])
+    report = asyncio.run(run_suite(suite, store=store))
+    assert report.passed, report.cases[0].runs
 
 
 def test_the_driver_of_a_suite_in_a_file_gets_its_options(tmp_path):

@@ -191,3 +191,19 @@ def test_all_problems_are_told_at_once(written):
 def test_a_suite_in_python_without_cases_is_refused():
     with pytest.raises(EvalConfigError, match="at least one case"):
         Suite(name="x", agent=ModelAgent("m"), cases=[], model=lambda: None)
+
+
+def test_turns_are_read_with_their_evaluators_and_their_mistakes_told_by_line(written):
+    text = (
+        BASE
+        + "cases:\n  - name: booking\n    turns:\n      - input: a table\n        expect: [contains: how]\n"
+    )
+    (case,) = load_suite(written(text + "      - input: for two\n")).cases
+    assert [(turn.input, [one.name for one in turn.expect]) for turn in case.turns] == [
+        ("a table", ["contains: how"]),
+        ("for two", []),
+    ]
+    with pytest.raises(EvalConfigError) as caught:
+        load_suite(written(text + "      - input: for two\n        expect: [contians: two]\n"))
+    [problem] = caught.value.problems
+    assert (problem.line, problem.key) == (10, "cases[0].turns[1].expect[0].contians")

@@ -4,6 +4,7 @@ from ._agents import EvalAgent as EvalAgent
 from ._agents import EvalPlace as EvalPlace
 from ._agents import FunctionAgent as FunctionAgent
 from ._agents import ModelAgent as ModelAgent
+from ._agents import Respond as Respond
 from ._engine import kept_report as kept_report
 from ._engine import run_suite as run_suite
 from ._errors import AbsentDataError as AbsentDataError
@@ -19,6 +20,7 @@ from ._report import EvalReport as EvalReport
 from ._report import ScoredRun as ScoredRun
 from ._run import Case as Case
 from ._run import EvalRun as EvalRun
+from ._run import EvalTurn as EvalTurn
 from ._run import Evaluator as Evaluator
 from ._run import NamedEvaluator as NamedEvaluator
 from ._run import grade as grade

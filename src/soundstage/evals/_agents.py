@@ -1,10 +1,11 @@
-"""Agents of evals: a program, a function, a model alone, Claude Code. Each answers an input in a place of its own."""
+"""Agents of evals: a program, a function, a model alone, Claude Code. Each has a conversation in a place of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -13,7 +14,7 @@ import msgspec
 from soundstage.drivers import Command
 from soundstage.errors import ScriptError
 from soundstage.journal import Journal
-from soundstage.messages import ModelRequest, user
+from soundstage.messages import Message, ModelRequest, user
 from soundstage.models import Model, complete
 from soundstage.wire import ModelServer
 from soundstage.worlds import Workspace
@@ -31,6 +32,7 @@ class EvalPlace(NamedTuple):
         workspace: its folder.
         environment: variables that point a program at the server.
         settled: told of the home of a program, once there is one.
+        said: inputs and answers of the conversation so far.
     """
 
     journal: Journal
@@ -39,18 +41,25 @@ class EvalPlace(NamedTuple):
     workspace: Workspace
     environment: Mapping[str, str]
     settled: Callable[[Path], None]
+    said: tuple[tuple[str, str], ...] = ()
+
+
+Respond = Callable[[str], Awaitable[str]]
+"""Answers the inputs of one conversation, one after the other."""
 
 
 class EvalAgent(Protocol):
     """Whoever answers the inputs of cases."""
 
-    async def answer(self, prompt: str, place: EvalPlace) -> str:
-        """The answer to one input."""
+    def conversation(self, place: EvalPlace) -> AbstractAsyncContextManager[Respond]:
+        """Begin a conversation of one run; what it gives answers each input. It ends with the block."""
         ...
 
 
 class CommandAgent(msgspec.Struct, frozen=True):
     """A program: its words, with the input in the place of `{input}`, or on standard input. Its output is the answer.
+
+    It is started anew for each input of a conversation; what it shall remember stands in the workspace.
 
     Args:
         argv: the words.
@@ -64,12 +73,12 @@ class CommandAgent(msgspec.Struct, frozen=True):
     code: int = 0
     allow: tuple[str, ...] = ()
 
-    async def answer(self, prompt: str, place: EvalPlace) -> str:
-        """Run the program on one input.
+    @asynccontextmanager
+    async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
+        """Run the program on each input. `ExpectationError` if it exits with another code."""
+        yield lambda prompt: self._answer(prompt, place)
 
-        Raises:
-            ExpectationError: if it exits with another code.
-        """
+    async def _answer(self, prompt: str, place: EvalPlace) -> str:
         given = any(INPUT in word for word in self.argv)
         command = Command(
             [word.replace(INPUT, prompt) if INPUT in word else self._found(word) for word in self.argv],
@@ -96,12 +105,26 @@ class CommandAgent(msgspec.Struct, frozen=True):
 
 
 class FunctionAgent(msgspec.Struct, frozen=True):
-    """A function of ours: it gets the input, and the place if it takes a second argument. It returns the answer."""
+    """A function of ours: it gets the input, and the place if it takes a second argument. It returns the answer.
+
+    It is called for each input of a conversation; `place.said` has what was said before.
+    """
 
     function: Callable[..., Any]
 
-    async def answer(self, prompt: str, place: EvalPlace) -> str:
-        """Call the function; one that is not asynchronous, in a thread."""
+    @asynccontextmanager
+    async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
+        """Call the function for each input; one that is not asynchronous, in a thread."""
+        said: list[tuple[str, str]] = []
+
+        async def respond(prompt: str) -> str:
+            answer = await self._answer(prompt, place._replace(said=tuple(said)))
+            said.append((prompt, answer))
+            return answer
+
+        yield respond
+
+    async def _answer(self, prompt: str, place: EvalPlace) -> str:
         takes = len(inspect.signature(self.function).parameters)
         arguments = (prompt, place)[:takes]
         if inspect.iscoroutinefunction(self.function):
@@ -116,14 +139,22 @@ class FunctionAgent(msgspec.Struct, frozen=True):
 
 
 class ModelAgent(msgspec.Struct, frozen=True):
-    """A model alone: the input is its only message, its reply the answer."""
+    """A model alone: each input is a message of the user, its reply the answer."""
 
     model: str
 
-    async def answer(self, prompt: str, place: EvalPlace) -> str:
-        """Ask the model once."""
-        request = ModelRequest(model=self.model, messages=(user(prompt),))
-        return (await complete(place.model, request)).text
+    @asynccontextmanager
+    async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
+        """Ask the model once for each input, with the conversation so far."""
+        messages: list[Message] = []
+
+        async def respond(prompt: str) -> str:
+            messages.append(user(prompt))
+            reply = await complete(place.model, ModelRequest(model=self.model, messages=tuple(messages)))
+            messages.append(reply.message())
+            return reply.text
+
+        yield respond
 
 
 class ClaudeCodeAgent(msgspec.Struct, frozen=True):
@@ -131,14 +162,18 @@ class ClaudeCodeAgent(msgspec.Struct, frozen=True):
 
     options: Mapping[str, Any] = {}
 
-    async def answer(self, prompt: str, place: EvalPlace) -> str:
-        """Give it one prompt, in a session of its own."""
+    @asynccontextmanager
+    async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
+        """Give it each input, in a session of its own."""
         from soundstage.claude_code import ClaudeCode
 
         agent = ClaudeCode(place.journal, place.server, place.workspace, **self.options)
+
+        async def respond(prompt: str) -> str:
+            return (await agent.prompt(prompt, within=float("inf"))).text
+
         await agent.start()
         try:
-            turn = await agent.prompt(prompt, within=float("inf"))
+            yield respond
         finally:
             await agent.stop()
-        return turn.text

@@ -13,6 +13,7 @@ import msgspec
 from soundstage.clock import IdSource, SystemClock
 from soundstage.errors import ConfigError, EnvironmentProblem, HarnessError, ScriptError
 from soundstage.evals._agents import EvalPlace
+from soundstage.evals._conversation import AnsweredTurn, converse, grade_turns
 from soundstage.evals._events import Grade
 from soundstage.evals._run import Case, EvalRun, grade
 from soundstage.evals._suite import Suite
@@ -118,9 +119,11 @@ async def _graded(suite: Suite, plan: EvalRunPlan, journal: Journal) -> tuple[Ru
             {**(model.variables if isinstance(model, PlacedModel) else {}), **server.environment()},
             lambda home: _place_model(model, workspace, home),
         )
-        result, failure = await _made(suite, plan, place)
+        answered: list[AnsweredTurn] = []
+        result, failure = await _made(suite, plan, place, answered)
         run = EvalRun(case=plan.case, result=result, folder=workspace.root)
         grades = [failure] if failure is not None else []
+        grades += await grade_turns(run, answered, journal)
         grades += [await grade(one, run) for one in (*suite.expect, *plan.case.expect)]
         for one in grades:
             journal.append(one, source="eval")
@@ -133,11 +136,13 @@ def _place_model(model: Model, workspace: Workspace, home: Path) -> None:
         model.work_in(workspace.root, home)
 
 
-async def _made(suite: Suite, plan: EvalRunPlan, place: EvalPlace) -> tuple[RunResult, Grade | None]:
+async def _made(
+    suite: Suite, plan: EvalRunPlan, place: EvalPlace, answered: list[AnsweredTurn]
+) -> tuple[RunResult, Grade | None]:
     """The result of one run, and a grade if the agent itself failed, which no evaluator has to say again."""
 
-    async def agent(prompt: str, _: RunContext) -> str:
-        return await suite.agent.answer(prompt, place)
+    async def agent(_prompt: str, _: RunContext) -> str:
+        return await converse(plan.case, suite.agent, place, answered)
 
     runner = AgentRunner(
         agent,
@@ -148,7 +153,7 @@ async def _made(suite: Suite, plan: EvalRunPlan, place: EvalPlace) -> tuple[RunR
         on_abort="return",
     )
     try:
-        result = await runner.run(plan.case.input)
+        result = await runner.run("\n".join(turn.input for turn in plan.case.conversation))
     except _OURS:
         raise
     except Exception as error:

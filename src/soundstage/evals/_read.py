@@ -16,8 +16,8 @@ import msgspec
 from soundstage.errors import ScriptError, did_you_mean
 from soundstage.evals._agents import ClaudeCodeAgent, CommandAgent, EvalAgent, FunctionAgent, ModelAgent
 from soundstage.evals._errors import EvalConfigError
-from soundstage.evals._run import Case, NamedEvaluator
-from soundstage.evals._suite import TIMEOUT, Suite
+from soundstage.evals._run import Case, EvalTurn, NamedEvaluator
+from soundstage.evals._suite import TIMEOUT, Suite, wrong_turns
 from soundstage.evals.evaluators._kinds import evaluator_of
 from soundstage.models import Model, ScriptedModel, load_script
 from soundstage.scripts import (
@@ -59,10 +59,18 @@ class LiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base_url: str = ""
 
 
+class TurnSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A turn of a case in a file."""
+
+    input: str
+    expect: Expected = []
+
+
 class CaseSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A case in a file."""
 
-    input: str
+    input: str = ""
+    turns: list[TurnSource] = []
     name: str = ""
     expected: Any = None
     files: dict[str, str] = {}
@@ -236,7 +244,9 @@ class _Reading:
             own = SourceReport(report.source)
             source = convert_source(CaseSource, node, own)
             if source is not None:
-                cases.append(self._case(source, node, "", number + 1, own))
+                cases.append(case := self._case(source, node, "", number + 1, own))
+                for key, message in wrong_turns(case):
+                    own.add(at, key, message)
             for problem in own.problems:
                 report.add(at, problem.key, problem.message)
         self._report.problems += report.problems
@@ -245,13 +255,20 @@ class _Reading:
     def _case(
         self, source: CaseSource, node: SourceNode, key: str, number: int, report: SourceReport
     ) -> Case:
-        place = f"{key}.expect" if key else "expect"
-        fields = msgspec.structs.asdict(source)
+        place = f"{key}." if key else ""
+        turns = [
+            EvalTurn(
+                input=turn.input,
+                expect=self._evaluators(items_of(item, "expect"), f"{place}turns[{at}].expect", report),
+            )
+            for at, (turn, item) in enumerate(zip(source.turns, items_of(node, "turns"), strict=True))
+        ]
         return Case(
             **{
-                **fields,
+                **msgspec.structs.asdict(source),
                 "name": source.name or f"case {number}",
-                "expect": self._evaluators(items_of(node, "expect"), place, report),
+                "turns": tuple(turns),
+                "expect": self._evaluators(items_of(node, "expect"), f"{place}expect", report),
             }
         )
 

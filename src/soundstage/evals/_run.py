@@ -69,12 +69,25 @@ class NamedEvaluator(NamedTuple):
     evaluate: Evaluator
 
 
+class EvalTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of a case with several.
+
+    Args:
+        input: the user's words.
+        expect: evaluators of this turn alone: of its answer, its tools, its cost.
+    """
+
+    input: str
+    expect: tuple[NamedEvaluator, ...] = ()
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to try: an input, and what is expected of the run.
+    """One thing to try: an input, or several turns, and what is expected of the run.
 
     Args:
         name: another one for each case of a suite.
-        input: the prompt.
+        input: the prompt; empty if there are turns.
+        turns: of one conversation, in order. The answer of the run is that of the last one.
         expected: the right answer, for evaluators that compare with one.
         files: texts by path, in the workspace before the run.
         metadata: whatever else evaluators want to know.
@@ -84,13 +97,19 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    input: str
+    input: str = ""
+    turns: tuple[EvalTurn, ...] = ()
     expected: Any = None
     files: Mapping[str, str] = {}
     metadata: Mapping[str, Any] = {}
     expect: tuple[NamedEvaluator, ...] = ()
     repeat: int | None = None
     pass_rate: float | None = None
+
+    @property
+    def conversation(self) -> tuple[EvalTurn, ...]:
+        """Its turns; an input is one."""
+        return self.turns or (EvalTurn(input=self.input),)
 
 
 async def grade(evaluator: NamedEvaluator, run: EvalRun) -> Grade:

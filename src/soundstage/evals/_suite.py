@@ -78,9 +78,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
             if case.name in seen:
                 found.append((f"{key}.name", f"two cases are called {case.name!r}"))
             seen.add(case.name)
-            if not case.input:
-                found.append((f"{key}.input", f"the case {case.name!r} has no input"))
-            if not (case.expect or self.expect):
+            found += [(f"{key}.{place}", message) for place, message in wrong_turns(case)]
+            if not (case.expect or self.expect or any(turn.expect for turn in case.turns)):
                 found.append((f"{key}.expect", f"nothing is expected of the case {case.name!r}"))
             found += _numbers(key, self.runs_of(case), self.rate_of(case))
         if not self.timeout > 0:
@@ -92,6 +91,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
             [
                 case.name,
                 case.input,
+                [[turn.input, [one.name for one in turn.expect]] for turn in case.turns],
                 case.expected,
                 dict(case.files),
                 [one.name for one in (*self.expect, *case.expect)],
@@ -107,6 +107,18 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     def rate_of(self, case: Case) -> float:
         """The share of the runs of a case that has to pass."""
         return self.pass_rate if case.pass_rate is None else case.pass_rate
+
+
+def wrong_turns(case: Case) -> list[tuple[str, str]]:
+    """Mistakes in the input and the turns of a case: keys in it, and messages."""
+    if bool(case.input) == bool(case.turns):
+        both = "an input and turns; expected one of them" if case.turns else "no input"
+        return [("turns" if case.turns else "input", f"the case {case.name!r} has {both}")]
+    return [
+        (f"turns[{number}].input", f"a turn of the case {case.name!r} has no input")
+        for number, turn in enumerate(case.turns)
+        if not turn.input
+    ]
 
 
 def _numbers(key: str, repeat: int, rate: float) -> list[tuple[str, str]]:
