@@ -58,7 +58,16 @@ WITH_REAL_PARTS = (
     "claude_code/test_work.py",
 )
 DECLARED = {
-    "unit": (147, ("runs/**/test_*.py", "workflows/test_*.py", "trace/test_[cmt]o*.py", "test_config.py")),
+    "unit": (
+        147,
+        (
+            "runs/**/test_*.py",
+            "workflows/test_*.py",
+            "trace/test_[mt]o*.py",
+            "trace/test_cost.py",
+            "test_config.py",
+        ),
+    ),
     "integration": (47, WITH_REAL_PARTS),
     "e2e": (1, ("e2e/test_*.py",)),
 }

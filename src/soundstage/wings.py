@@ -57,6 +57,8 @@ class Wing:
             of what makes its `pytest_plugin.AnswerSource` of a `pytest.Item`.
         console: `module:name` of the class with which `HostBuilder.with_program` runs the app under test: a
             `worlds.Console` whose app is a program; it takes what `terminal.TerminalConsole` does.
+        context: `module:name` of the function that tells what a model was given at a step, for `soundstage show
+            --context`: of a `trace.Trace`, a position, and `colour`, whether it may have ANSI escapes.
         tools: `module:name` of the `mcp.server.Toolset` that `soundstage mcp` offers.
         uses: names of the wings whose modules it imports.
 
@@ -76,6 +78,7 @@ class Wing:
     levels: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     console: str = ""
+    context: str = ""
     tools: str = ""
     uses: tuple[str, ...] = ()
 
@@ -103,6 +106,11 @@ _OURS: Final = (
         uses=("isolation",),
     ),
     Wing(name="demo", commands={"demo": "soundstage.demo._command:demo"}),
+    Wing(
+        name="differences",
+        commands={"diff": "soundstage.differences._command_line:diff"},
+        context="soundstage.differences._context_text:context_text",
+    ),
     Wing(
         name="discord",
         events=("soundstage.discord._events",),
@@ -162,7 +170,7 @@ _OURS: Final = (
         name="scenarios",
         fixtures=("soundstage.scenarios._fixtures",),
         commands={"scenario": "soundstage.scenarios._command_line:scenario"},
-        uses=("claude_code", "runs"),
+        uses=("claude_code", "differences", "runs"),
     ),
     Wing(
         name="tapes",
@@ -180,7 +188,7 @@ _OURS: Final = (
             "script": "soundstage.tapes._script_commands:script_app",
             "tape": "soundstage.tapes._tape_commands:app",
         },
-        uses=("live", "mcp"),
+        uses=("differences", "live", "mcp"),
     ),
     Wing(
         name="terminal",
@@ -245,7 +253,8 @@ def _checked(records: Iterable[Wing]) -> tuple[Wing, ...]:
         scripts = (f"the scripts with {key!r}" for key in wing.scripts)
         readers = (f"the files of runs with {field!r}" for field in wing.readers)
         console = ("the console of programs",) if wing.console else ()
-        for name in (f"the name {wing.name!r}", *commands, *scripts, *readers, *levels, *console):
+        context = ("the context of steps",) if wing.context else ()
+        for name in (f"the name {wing.name!r}", *commands, *scripts, *readers, *levels, *console, *context):
             if name in owners:
                 raise EnvironmentProblem(
                     f"two wings have {name}: {owners[name]} and {wing.name}",

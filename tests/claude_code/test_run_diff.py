@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from soundstage.claude_code import bundled_cli
+from soundstage.differences import compare_runs, context_of
 from soundstage.models import CallSpec
-from soundstage.trace import Trace, compare_runs, context_of
+from soundstage.trace import Trace
 
 pytestmark = pytest.mark.skipif(
     bundled_cli() is None, reason="needs the Claude Code CLI: pip install 'soundstage[claude]'"

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from soundstage.messages import Message, ModelRequest, ToolDefinition
+from support.scenes import traced
+
+__all__ = ["traced"]
 
 
 def _request(*messages: Message, tools: tuple[Any, ...] = (), **fields: Any) -> ModelRequest:

@@ -9,10 +9,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from soundstage.differences import Difference
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Noted, Record, Redactor, decode_record, encode_record
-from soundstage.report import Section, SectionVerdict, html_page, write_page
+from soundstage.report import PageDifference, Section, SectionVerdict, html_page, write_page
 
 
 class Page(HTMLParser):
@@ -147,16 +146,12 @@ def test_a_page_that_cannot_be_written_says_where_and_why(tmp_path):
 VERDICT = SectionVerdict(
     "divergence: prompt edited: messages[0] user, part 1, line 2: <b>",
     [
-        Difference(
-            cause="prompt edited",
-            where="messages[0] user, part 1, line 2",
-            recorded="'in Paris'",
-            seen="'in Rome'",
-            lines=(" the weather", "-in Paris", "+in Rome"),
+        PageDifference(
+            "prompt edited",
+            "messages[0] user, part 1, line 2",
+            (" the weather", "-in Paris", "+in Rome"),
         ),
-        Difference(
-            cause="other model or settings", where="model", recorded="'m'", seen="'hunter-two-and-more'"
-        ),
+        PageDifference("other model or settings", "model", ("-'m'", "+'hunter-two-and-more'")),
     ],
     "request 1 of the run; nearest: exchange 1 of 2 (t.tape)",
     [

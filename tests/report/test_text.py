@@ -11,18 +11,17 @@ import sys
 import pytest
 from rich.console import Console
 
-from soundstage.differences import Difference
+from soundstage.differences import context_of, render_context
 from soundstage.errors import EnvironmentProblem
 from soundstage.journal import Journal, Noted, encode_record
 from soundstage.report import (
     SummaryRow,
     print_trace,
-    render_context,
     render_text,
     show_run,
     summary_table,
 )
-from soundstage.trace import ContextMessage, StepContext, build_trace, context_of
+from soundstage.trace import build_trace
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -170,40 +169,6 @@ def test_the_context_of_a_step_is_shown_in_the_place_of_the_trace(team, tmp_path
     assert {line.split()[0] for line in text.splitlines()[1:]} == {"KEPT", "NEW"}
     page = tmp_path / "run.html"
     assert show_run(path, context=step.position, html=page) == f"{text}\npage: {page}"
-
-
-def test_the_context_shows_the_lines_that_changed_and_other_tools():
-    found = Difference(cause="prompt edited", where="messages[1] user", recorded="'a'", seen="'b'")
-    messages = (
-        ContextMessage(change="DROPPED", place=0, role="system", size=1200, text="You are\nbrief."),
-        ContextMessage(change="CHANGED", place=1, role="user", size=5, before=7, text="b", found=(found,)),
-        ContextMessage(change="TRUNCATED", place=2, role="tool", size=5, before=70, text="c", found=(found,)),
-    )
-    around = Difference(cause="other model or settings", where="model", recorded="'m'", seen="'n'")
-    context = StepContext(
-        position=9,
-        lane="main",
-        number=2,
-        previous=3,
-        messages=messages,
-        around=(around,),
-        size=10,
-        before=1277,
-    )
-    assert render_context(context).splitlines() == [
-        "@9 main, step 2: 2 messages, 10 characters; at @3 it was 1,277",
-        "  DROPPED     0 system              1,200  'You are brief.'",
-        "  CHANGED     1 user               7 -> 5  'b'",
-        "      prompt edited: messages[1] user",
-        "        - 'a'",
-        "        + 'b'",
-        "  TRUNCATED   2 tool              70 -> 5  'c'",
-        "tools, model and settings:",
-        "  other model or settings: model",
-        "    - 'm'",
-        "    + 'n'",
-    ]
-    assert "\x1b[31mDROPPED" in render_context(context, colour=True)
 
 
 def test_what_the_environment_calls_a_secret_is_not_in_the_page(tmp_path, monkeypatch):

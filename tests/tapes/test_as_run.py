@@ -7,12 +7,13 @@ from contextlib import closing
 import pytest
 
 from soundstage.clock import run
+from soundstage.differences import diff_runs
 from soundstage.errors import ScriptError, TapeError
 from soundstage.journal import Journal, ModelRequested, ModelResponded, RequestServed, RunStarted
 from soundstage.mcp import McpNotified, McpServed, McpToolCalled, McpToolReturned
 from soundstage.messages import ModelRequest, ModelResponse, Text, ToolDefinition, system, tool, user
 from soundstage.models import JournaledModel, Script, ScriptedModel, complete
-from soundstage.report import diff_runs, read_run, show_run
+from soundstage.report import read_run, show_run
 from soundstage.tapes import (
     HttpCall,
     Mask,

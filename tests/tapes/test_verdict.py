@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from soundstage.differences import Cause, Difference
-from soundstage.report import CarriesVerdict
+from soundstage.report import CarriesVerdict, PageDifference
 from soundstage.tapes import DivergenceError, Verdict
 
 HELP = Path(__file__).resolve().parents[2] / "docs" / "replay-failed.md"
@@ -31,7 +31,7 @@ def test_an_error_brings_its_verdict_to_the_page():
     assert isinstance(error, CarriesVerdict)
     assert error.section_verdict() == (
         "divergence: prompt edited: a word",
-        FOUND,
+        [PageDifference("prompt edited", "messages[0] user, part 1", ("-'a'", "+'b'"))],
         "request 1 of the run; nearest: exchange 2 of 3 (t.tape)",
         (
             ("accept", "soundstage tape accept t.tape"),

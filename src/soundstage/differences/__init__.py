@@ -1,4 +1,4 @@
-"""How one model request differs from another, with a named cause. Pure: requests in, records out.
+"""How one model request differs from another, and one run from another, each difference with a named cause.
 
 Replays, `soundstage diff` and checks of freshness ask the same question: is this the request that was recorded, and if
 not, why not. `differences(recorded, seen)` lists all that differs, the likely cause of the rest first; each entry names
@@ -10,6 +10,9 @@ changes from run to run (times, paths, ids in texts) is the caller's to take out
 text that all texts of both requests go through; `VOLATILE_SHAPES` are the shapes of such texts, `RUN_FOLDER` is
 one of them. `differing_values` has both sides whole.
 
+`compare_runs` finds the first step at which two runs part, `diff_runs` does it with two files, as `soundstage diff`;
+`context_of` tells what a model was given at a step, as `soundstage show --context`. All but `diff_runs` is pure.
+
     >>> from soundstage.messages import ModelRequest, system, user
     >>> old = ModelRequest(model="m", messages=(system("You are brief."), user("hello")))
     >>> new = ModelRequest(model="m", messages=(system("You are kind."), user("hello")))
@@ -17,30 +20,6 @@ one of them. `differing_values` has both sides whole.
     system prompt edited: messages[0] system, part 1: recorded 'You are brief.', seen 'You are kind.'
 """
 
-from soundstage.differences._compare import differences, differing_values, reply_differences
-from soundstage.differences._form import digest_of, message_prints
-from soundstage.differences._pairs import MessagePair, message_pairs
-from soundstage.differences._shapes import RUN_FOLDER, VOLATILE_SHAPES
-from soundstage.differences._sketch import RequestSketch, nearness, sketch_of
-from soundstage.differences._text import unified
-from soundstage.differences._types import Cause, Difference, DifferingValue, Normaliser
+from soundstage.wings import lazy_window
 
-__all__ = [
-    "RUN_FOLDER",
-    "VOLATILE_SHAPES",
-    "Cause",
-    "Difference",
-    "DifferingValue",
-    "MessagePair",
-    "Normaliser",
-    "RequestSketch",
-    "differences",
-    "differing_values",
-    "digest_of",
-    "message_pairs",
-    "message_prints",
-    "nearness",
-    "reply_differences",
-    "sketch_of",
-    "unified",
-]
+__getattr__, __dir__, __all__ = lazy_window(__name__, __file__)

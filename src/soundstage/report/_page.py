@@ -19,19 +19,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from soundstage.differences import Difference
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Redactor, clean_records
-from soundstage.report._diff_view import diff_view, verdict_view
 from soundstage.report._figures import summarise
 from soundstage.report._payload import rows_of, script_json
-from soundstage.report._section import Section, SectionVerdict
+from soundstage.report._section import PageComparison, PageDifference, Section, SectionVerdict
 from soundstage.report._timeline import timeline_of
-from soundstage.trace import RunDiff
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
+_MOST: Final = 200  # differences of a verdict that are shown
 TEMPLATES: Final = Path(__file__).parent / "templates"
 SCRIPTS: Final = (
     "data.js",
@@ -46,7 +44,7 @@ SCRIPTS: Final = (
 
 
 def html_page(
-    sections: Sequence[Section], *, title: str = "Soundstage trace", diff: RunDiff | None = None
+    sections: Sequence[Section], *, title: str = "Soundstage trace", diff: PageComparison | None = None
 ) -> str:
     """The trace of one or several journals as one self-contained HTML page. Equal input, equal page.
 
@@ -81,7 +79,7 @@ def html_page(
         script=script,
         script_hash=hash_of(script),
         sections=[_context(number, section) for number, section in enumerate(sections, start=1)],
-        diff=diff_view(diff) if diff is not None else None,
+        diff=diff,
     )
 
 
@@ -91,7 +89,7 @@ def write_page(
     *,
     title: str = "Soundstage trace",
     redactor: Redactor | None = None,
-    diff: RunDiff | None = None,
+    diff: PageComparison | None = None,
 ) -> Path:
     """Write the page to a file, without secrets, and return the file's path. Folders are made as needed.
 
@@ -145,7 +143,7 @@ def _redacted_verdict(verdict: SectionVerdict, redactor: Redactor) -> SectionVer
     found = redactor.json(msgspec.json.encode(list(verdict.found)))
     return SectionVerdict(
         line=redactor.text(verdict.line),
-        found=msgspec.json.decode(found, type=list[Difference]),
+        found=msgspec.json.decode(found, type=list[PageDifference]),
         position=redactor.text(verdict.position),
         steps=[(label, redactor.text(command)) for label, command in verdict.steps],
     )
@@ -184,6 +182,13 @@ def asset(name: str) -> Any:
     return Markup((TEMPLATES / name).read_text("utf-8"))  # noqa: S704
 
 
+def _verdict(verdict: SectionVerdict) -> dict[str, Any]:
+    """The values of the template for the verdict on a replay."""
+    more = len(verdict.found) - _MOST
+    values = {"found": verdict.found[:_MOST], "more": f"and {more} more" if more > 0 else ""}
+    return {**verdict._asdict(), **values}
+
+
 def hash_of(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -208,7 +213,7 @@ def _context(number: int, section: Section) -> dict[str, Any]:
     }
     return {
         **summary._asdict(),
-        "verdict": verdict_view(summary.verdict) if summary.verdict is not None else None,
+        "verdict": _verdict(summary.verdict) if summary.verdict is not None else None,
         "id": f"s{number}",
         "prefix": "" if number == 1 else f"s{number}",
         "rows": len(rows.rows),

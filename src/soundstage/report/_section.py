@@ -5,8 +5,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from soundstage.differences import Difference
 from soundstage.journal import Record
+
+
+class PageDifference(NamedTuple):
+    """One difference as a page shows it.
+
+    Args:
+        cause: why.
+        where: the place.
+        lines: the lines of both sides, each after `-`, `+` or a blank.
+    """
+
+    cause: str
+    where: str
+    lines: Sequence[str]
+
+
+class PageStep(NamedTuple):
+    """A step at which two runs differ, as a page shows it.
+
+    Args:
+        where: who asked, and which step it is.
+        cause: why it differs.
+        follows: whether it differs only because an earlier step does.
+        first: whether it is the first divergence.
+        a: its position in the first run; 0 if it is not there.
+        b: likewise, in the second.
+        found: all that differs.
+    """
+
+    where: str
+    cause: str
+    follows: bool
+    first: bool
+    a: int
+    b: int
+    found: Sequence[PageDifference]
+
+
+class PageComparison(NamedTuple):
+    """The comparison of two runs, for the head of a page with both.
+
+    Args:
+        verdict: one line.
+        steps: where they differ.
+        alike: how many steps are alike, as a sentence.
+    """
+
+    verdict: str
+    steps: Sequence[PageStep]
+    alike: str
 
 
 class SectionVerdict(NamedTuple):
@@ -20,7 +69,7 @@ class SectionVerdict(NamedTuple):
     """
 
     line: str
-    found: Sequence[Difference] = ()
+    found: Sequence[PageDifference] = ()
     position: str = ""
     steps: Sequence[tuple[str, str]] = ()
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from soundstage.journal import Redactor, UnknownEvent, clean_records
-from soundstage.report._context_text import render_context
 from soundstage.report._page import write_page
 from soundstage.report._run_file import read_run
 from soundstage.report._section import Section
 from soundstage.report._style import standard_console, style_of, text_style
 from soundstage.report._table import SummaryRow, table
-from soundstage.trace import Trace, build_trace, context_of
+from soundstage.trace import Trace, build_trace
+from soundstage.wings import load_target, wings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,13 +87,19 @@ def show_run(file: Path | str, *, html: Path | str | None = None, context: int |
         if context is None:
             texts.append(redactor.text(render_text(trace)))
         else:
-            colour = text_style(None, None).colour
-            texts.append(redactor.text(render_context(context_of(trace, context), colour=colour)))
+            texts.append(redactor.text(_context_of(trace, context)))
     if html is not None:
         name = Path(file).name
         page = write_page(html, [Section(name, records)], title=f"Soundstage: {name}", redactor=redactor)
         texts.append(f"page: {page.resolve()}")
     return "\n".join(texts) + _lost(lost)
+
+
+def _context_of(trace: Trace, step: int) -> str:
+    """The context of a step, by the wing that compares requests."""
+    shown = load_target(next(wing.context for wing in wings() if wing.context))
+    text: str = shown(trace, step, colour=text_style(None, None).colour)
+    return text
 
 
 def _lost(events: Sequence[UnknownEvent]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from soundstage.differences import Cause, Difference, unified
+from soundstage.differences import Cause, Difference, page_difference, unified
 from soundstage.errors import ReplayMismatchError, TapeError
 
 if TYPE_CHECKING:
@@ -119,4 +119,5 @@ class DivergenceError(ReplayMismatchError):
         from soundstage.report import SectionVerdict
 
         verdict = self.verdict
-        return SectionVerdict(verdict.line, verdict.differences, verdict.position, verdict.steps)
+        found = [page_difference(one) for one in verdict.differences]
+        return SectionVerdict(verdict.line, found, verdict.position, verdict.steps)

@@ -44,16 +44,13 @@ from soundstage.trace._assert_tools import (
     check_tools_offered,
 )
 from soundstage.trace._assert_transcript import assert_transcript, check_transcript
-from soundstage.trace._context import ContextMessage, StepContext, context_of
 from soundstage.trace._cost import PRICES, Cost, Price, Prices, PricingError
 from soundstage.trace._diff import diff
 from soundstage.trace._feedback import assert_feedback_propagated, check_feedback_propagated
 from soundstage.trace._finding import Finding, assertion_of, checking, checking_now, name_of_check
 from soundstage.trace._format import format_trace as format  # noqa: A004  (soundstage.trace.format reads well)
 from soundstage.trace._money import USD, Currency, over_budget
-from soundstage.trace._normalise import normalise
-from soundstage.trace._run_diff import compare_runs
-from soundstage.trace._run_diff_types import RunDiff, StepDiff
+from soundstage.trace._normalise import masks_of, normalise
 from soundstage.trace._trace import Trace, build_trace
 from soundstage.trace._types import AgentRun, Failure, HandOver, MessageLine, Step, ToolUse
 
@@ -61,7 +58,6 @@ __all__ = [
     "PRICES",
     "USD",
     "AgentRun",
-    "ContextMessage",
     "Cost",
     "Currency",
     "EventSource",
@@ -72,10 +68,7 @@ __all__ = [
     "Price",
     "Prices",
     "PricingError",
-    "RunDiff",
     "Step",
-    "StepContext",
-    "StepDiff",
     "ToolUse",
     "Trace",
     "assert_agent_count",
@@ -114,10 +107,9 @@ __all__ = [
     "check_transcript",
     "checking",
     "checking_now",
-    "compare_runs",
-    "context_of",
     "diff",
     "format",
+    "masks_of",
     "name_of_check",
     "normalise",
     "over_budget",

@@ -53,7 +53,14 @@ def normalise(
 
 
 def masks_of(mask: Mapping[str | re.Pattern[str], str]) -> list[Callable[[str], str]]:
-    """A function for each mask that replaces it in a text."""
+    """A function for each mask that replaces it in a text.
+
+    Args:
+        mask: a text or an expression, with what stands in its place; a text such as `/[0-9]+/` is an expression.
+
+    Raises:
+        ScriptError: for a mask that is empty or no expression.
+    """
     return [_mask(what, by) for what, by in mask.items()]
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
-from soundstage.differences import VOLATILE_SHAPES, Normaliser
-from soundstage.trace._types import TraceFields
+from soundstage.differences._shapes import VOLATILE_SHAPES
+from soundstage.differences._types import Normaliser
+from soundstage.trace import Trace
 
 _SHORTEST: Final = 8  # a shorter id in a text may be a word; it is left as it is
 _WORD: Final = re.compile(r"[\w-]{6,}")
@@ -20,7 +21,7 @@ _COMPILED: Final = tuple((re.compile(shape.pattern), shape.stands) for shape in 
 _KEPT: Final = 4096  # texts whose answer is kept
 
 
-def volatile_of(*traces: TraceFields, masks: Sequence[Callable[[str], str]] = ()) -> Normaliser:
+def volatile_of(*traces: Trace, masks: Sequence[Callable[[str], str]] = ()) -> Normaliser:
     """A normaliser for texts of these runs.
 
     Args:

@@ -13,11 +13,13 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from soundstage.differences import Difference, MessagePair, differences, message_pairs
+from soundstage.differences._compare import differences
+from soundstage.differences._lanes import LaneStep, lanes_of
+from soundstage.differences._pairs import MessagePair, message_pairs
+from soundstage.differences._types import Difference
 from soundstage.errors import ScriptError
 from soundstage.messages import Message, ModelRequest
-from soundstage.trace._lanes import LaneStep, lanes_of
-from soundstage.trace._types import Step, TraceFields
+from soundstage.trace import Step, Trace
 
 Change = Literal["KEPT", "NEW", "INJECTED", "DROPPED", "CHANGED", "TRUNCATED"]
 _MARKS: Final = (
@@ -84,7 +86,7 @@ class StepContext(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     before: int = 0
 
 
-def context_of(trace: TraceFields, step: int) -> StepContext:
+def context_of(trace: Trace, step: int) -> StepContext:
     """The context of a step, compared with that of the same caller's last request.
 
     Args:

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from soundstage.differences import unified
+from soundstage.differences._page_view import page_comparison
+from soundstage.differences._run_types import RunDiff, StepDiff
+from soundstage.differences._runs import compare_runs
+from soundstage.differences._text import unified
 from soundstage.errors import ScriptError
 from soundstage.journal import Record, Redactor, clean_records
-from soundstage.report._page import write_page
-from soundstage.report._run_file import read_run
-from soundstage.report._section import Section
-from soundstage.report._style import text_style
-from soundstage.trace import RunDiff, StepDiff, build_trace, compare_runs
+from soundstage.report import Section, read_run, text_style, write_page
+from soundstage.trace import build_trace
 
 _MOST: Final = 30  # steps that are listed after the first divergence
 
@@ -151,7 +151,6 @@ def _page(
     html: Path | str, found: RunDiff, names: tuple[str, str], sides: list[list[Record]], redactor: Redactor
 ) -> str:
     sections = [Section(name, records) for name, records in zip(names, sides, strict=True)]
-    page = write_page(
-        html, sections, title=f"Soundstage: {names[0]} and {names[1]}", redactor=redactor, diff=found
-    )
+    title = f"Soundstage: {names[0]} and {names[1]}"
+    page = write_page(html, sections, title=title, redactor=redactor, diff=page_comparison(found))
     return f"page: {page.resolve()}"

@@ -16,32 +16,24 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from soundstage.differences import (
-    Cause,
-    Difference,
-    Normaliser,
-    differences,
-    digest_of,
-    reply_differences,
-)
+from soundstage.differences._compare import differences, reply_differences
+from soundstage.differences._form import digest_of
+from soundstage.differences._lane_pairs import LanePair, StepPair, lane_pairs, step_pairs
+from soundstage.differences._lanes import LaneStep, lanes_of
+from soundstage.differences._outside import outside_of
+from soundstage.differences._run_types import RunDiff, StepDiff
+from soundstage.differences._types import Cause, Difference, Normaliser
+from soundstage.differences._volatile import volatile_of
 from soundstage.journal import ModelFailed
 from soundstage.match import preview
 from soundstage.messages import ModelResponse, Text, ToolCall, ToolResult
-from soundstage.trace._lane_pairs import LanePair, StepPair, lane_pairs, step_pairs
-from soundstage.trace._lanes import LaneStep, lanes_of
-from soundstage.trace._normalise import masks_of
-from soundstage.trace._outside import outside_of
-from soundstage.trace._run_diff_types import RunDiff, StepDiff
-from soundstage.trace._types import Step, TraceFields
-from soundstage.trace._volatile import volatile_of
+from soundstage.trace import Step, Trace, masks_of
 
 _SHORTEST: Final = 8  # characters; a shorter text may stand in two messages by chance
 _Fact = tuple[str, str, str, str]
 
 
-def compare_runs(
-    a: TraceFields, b: TraceFields, *, mask: Mapping[str | re.Pattern[str], str] | None = None
-) -> RunDiff:
+def compare_runs(a: Trace, b: Trace, *, mask: Mapping[str | re.Pattern[str], str] | None = None) -> RunDiff:
     """The differences of two runs. Times, ids, folders of runs and ports are not compared.
 
     Args:

@@ -6,15 +6,15 @@ does not count.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from soundstage.differences import Cause, Difference, Normaliser
+from soundstage.differences._run_types import StepDiff
+from soundstage.differences._types import Cause, Difference, Normaliser
 from soundstage.match import preview
-from soundstage.trace._format import arguments_of
-from soundstage.trace._run_diff_types import StepDiff
-from soundstage.trace._types import TraceFields
+from soundstage.trace import Trace
 
 
 class _Fact(NamedTuple):
@@ -26,7 +26,7 @@ class _Fact(NamedTuple):
     cause: Cause
 
 
-def outside_of(a: TraceFields, b: TraceFields, normalise: Normaliser) -> list[StepDiff]:
+def outside_of(a: Trace, b: Trace, normalise: Normaliser) -> list[StepDiff]:
     """The differences in what is no request. After a difference of one place, others in it follow."""
     sides = [list(_facts(trace)) for trace in (a, b)]
     places = dict.fromkeys(fact.place for side in sides for fact in side)
@@ -37,7 +37,7 @@ def outside_of(a: TraceFields, b: TraceFields, normalise: Normaliser) -> list[St
     return found
 
 
-def _facts(trace: TraceFields) -> Iterator[_Fact]:
+def _facts(trace: Trace) -> Iterator[_Fact]:
     for line in trace.messages:
         arrow = "to" if line.direction == "in" else "from"
         where = " ".join(filter(None, (f"messages {arrow} the app,", line.source, line.channel)))
@@ -48,7 +48,7 @@ def _facts(trace: TraceFields) -> Iterator[_Fact]:
     asked = {id(use) for step in trace.steps for use in step.tools}
     for use in trace.tools:
         if id(use) not in asked:
-            text = f"{use.name}({arguments_of(use)}) = {use.result}"
+            text = f"{use.name}({use.raw or json.dumps(use.arguments, ensure_ascii=False)}) = {use.result}"
             yield _Fact(f"tools, {use.agent}", use.asked_at, text, "tool call differs")
 
 

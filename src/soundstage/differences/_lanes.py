@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from soundstage.differences import Normaliser, message_prints
-from soundstage.trace._types import Step
+from soundstage.differences._form import message_prints
+from soundstage.differences._types import Normaliser
+from soundstage.trace import Step
 
 _Key = tuple[str, str, str]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from soundstage.differences import Normaliser, RequestSketch, nearness, sketch_of
-from soundstage.trace._diff import align
-from soundstage.trace._lanes import LaneStep, RequestLane
+from soundstage.differences._lanes import LaneStep, RequestLane
+from soundstage.differences._sketch import RequestSketch, nearness, sketch_of
+from soundstage.differences._types import Normaliser
 
 _FAR: Final = 0.2  # lanes of one agent that are less near have nothing to do with each other
 _RENAMED: Final = 0.6  # likewise, of two agents
@@ -124,19 +126,21 @@ def _sketch(step: LaneStep, normalise: Normaliser) -> RequestSketch:
 def step_pairs(lane: LanePair) -> list[StepPair]:
     """The steps of a pair of lanes in pairs: those with the same news, and between them in order."""
     a, b = (side.steps if side is not None else [] for side in (lane.a, lane.b))
-    rows = align(len(a), len(b), lambda i, k: a[i].news == b[k].news)
-    gone = {
-        a[row.expected].news: row.expected for row in rows if row.expected is not None and row.seen is None
-    }
+    rows = list(_aligned([step.news for step in a], [step.news for step in b]))
+    gone = {a[i].news: i for i, k in rows if i is not None and k is None}
     found, moved = [], set()
-    for row in rows:
-        if row.expected is None and row.seen is not None and b[row.seen].news in gone:
-            place = gone.pop(b[row.seen].news)
+    for i, k in rows:
+        if i is None and k is not None and b[k].news in gone:
+            place = gone.pop(b[k].news)
             moved.add(place)
-            found.append(StepPair(a[place], b[row.seen], place + 1, moved=True))
+            found.append(StepPair(a[place], b[k], place + 1, moved=True))
         else:
-            one = a[row.expected] if row.expected is not None else None
-            other = b[row.seen] if row.seen is not None else None
-            number = row.expected if row.expected is not None else row.seen or 0
-            found.append(StepPair(one, other, number + 1))
+            one, other = (a[i] if i is not None else None), (b[k] if k is not None else None)
+            found.append(StepPair(one, other, (i if i is not None else k or 0) + 1))
     return [pair for pair in found if pair.both or pair.b is not None or pair.number - 1 not in moved]
+
+
+def _aligned(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
+    """The places of two lists in rows: equal ones beside each other, between them in order, `None` for no partner."""
+    for _, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        yield from zip_longest(range(i, j), range(k, m))

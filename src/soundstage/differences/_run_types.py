@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from soundstage.differences import Cause, Difference
+from soundstage.differences._types import Cause, Difference
 
 
 class StepDiff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

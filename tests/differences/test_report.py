@@ -8,13 +8,13 @@ from contextlib import closing
 import pytest
 
 from soundstage.clock import run
-from soundstage.differences import Difference
+from soundstage.differences import Difference, RunDiff, StepDiff, diff_runs, render_diff
+from soundstage.differences._page_view import page_comparison
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Journal, Noted
 from soundstage.messages import ModelRequest, ToolDefinition, system, tool, user
 from soundstage.models import JournaledModel, Script, ScriptedModel, complete
-from soundstage.report import diff_runs, html_page, render_diff
-from soundstage.trace import RunDiff, StepDiff
+from soundstage.report import html_page
 
 TOOLS = (ToolDefinition(name="look"),)
 
@@ -165,4 +165,4 @@ def test_of_many_steps_the_rest_is_counted():
 
 def test_a_page_with_a_diff_is_made_of_sections(journals):
     with pytest.raises(ScriptError):
-        html_page([], diff=RunDiff(steps=(0, 0), alike=0))
+        html_page([], diff=page_comparison(RunDiff(steps=(0, 0), alike=0)))

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from soundstage.differences import compare_runs
 from soundstage.errors import ScriptError
 from soundstage.journal import MessageSent
 from soundstage.messages import assistant, system, tool, user
-from soundstage.trace import compare_runs
 
 CALLS = [{"name": "look", "arguments": {"city": city}} for city in ("Oslo", "Rome")]
 

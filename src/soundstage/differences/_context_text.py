@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from soundstage.differences import unified
+from soundstage.differences._context import ContextMessage, StepContext, context_of
+from soundstage.differences._text import unified
 from soundstage.match import preview
-from soundstage.trace import ContextMessage, StepContext
+from soundstage.trace import Trace
 
 _COLOURS: Final = {
     "INJECTED": "32",
@@ -18,6 +19,20 @@ _COLOURS: Final = {
     "KEPT": "2",
 }
 _GIST: Final = 60  # characters of a message
+
+
+def context_text(trace: Trace, step: int, *, colour: bool = False) -> str:
+    """The context of a step as `soundstage show --context` prints it.
+
+    Args:
+        trace: the run.
+        step: position of the request or of its reply.
+        colour: whether to colour it with ANSI escapes, for a terminal.
+
+    Raises:
+        ScriptError: if no request has this position.
+    """
+    return render_context(context_of(trace, step), colour=colour)
 
 
 def render_context(context: StepContext, *, colour: bool = False) -> str:

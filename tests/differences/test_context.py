@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from soundstage.differences import ContextMessage, Difference, StepContext, context_of, render_context
 from soundstage.errors import ScriptError
 from soundstage.messages import assistant, call, system, tool, user
-from soundstage.trace import context_of
 
 LONG = "line of a long result\n" * 40
 FIRST = (system("You are brief."), user("Read the file, please."))
@@ -131,3 +131,37 @@ def test_the_position_of_the_reply_is_the_step_too_and_another_is_an_error(trace
     assert context_of(trace, step.answered_at) == context_of(trace, step.position)
     with pytest.raises(ScriptError, match=f"no request of the trace is at @999(?s:.*)@{step.position}"):
         context_of(trace, 999)
+
+
+def test_the_context_shows_the_lines_that_changed_and_other_tools():
+    found = Difference(cause="prompt edited", where="messages[1] user", recorded="'a'", seen="'b'")
+    messages = (
+        ContextMessage(change="DROPPED", place=0, role="system", size=1200, text="You are\nbrief."),
+        ContextMessage(change="CHANGED", place=1, role="user", size=5, before=7, text="b", found=(found,)),
+        ContextMessage(change="TRUNCATED", place=2, role="tool", size=5, before=70, text="c", found=(found,)),
+    )
+    around = Difference(cause="other model or settings", where="model", recorded="'m'", seen="'n'")
+    context = StepContext(
+        position=9,
+        lane="main",
+        number=2,
+        previous=3,
+        messages=messages,
+        around=(around,),
+        size=10,
+        before=1277,
+    )
+    assert render_context(context).splitlines() == [
+        "@9 main, step 2: 2 messages, 10 characters; at @3 it was 1,277",
+        "  DROPPED     0 system              1,200  'You are brief.'",
+        "  CHANGED     1 user               7 -> 5  'b'",
+        "      prompt edited: messages[1] user",
+        "        - 'a'",
+        "        + 'b'",
+        "  TRUNCATED   2 tool              70 -> 5  'c'",
+        "tools, model and settings:",
+        "  other model or settings: model",
+        "    - 'm'",
+        "    + 'n'",
+    ]
+    assert "\x1b[31mDROPPED" in render_context(context, colour=True)
