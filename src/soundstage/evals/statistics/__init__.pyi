@@ -1,3 +1,5 @@
+from ._drift import Drift as Drift
+from ._drift import drift_of as drift_of
 from ._means import ClusteredMean as ClusteredMean
 from ._means import clustered_mean as clustered_mean
 from ._paired import PassComparison as PassComparison
