@@ -122,7 +122,7 @@ _OURS: Final = (
         events=("soundstage.evals._events",),
         fixtures=("soundstage.evals._fixtures",),
         commands={"eval": "soundstage.evals._command_line:evals"},
-        uses=("claude_code", "live", "runs"),
+        uses=("claude_code", "live", "runs", "tapes"),
     ),
     Wing(
         name="faults",

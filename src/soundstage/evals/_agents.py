@@ -115,6 +115,7 @@ class FunctionAgent(msgspec.Struct, frozen=True):
     @asynccontextmanager
     async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
         """Call the function for each input; one that is not asynchronous, in a thread."""
+        place.settled(Path.home())
         said: list[tuple[str, str]] = []
 
         async def respond(prompt: str) -> str:
@@ -174,6 +175,7 @@ class ClaudeCodeAgent(msgspec.Struct, frozen=True):
 
         await agent.start()
         try:
+            place.settled(agent.home)
             yield respond
         finally:
             await agent.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from soundstage.cli import say
+from soundstage.evals._command_record import record, replay
 from soundstage.evals._command_run import run
 
 evals = typer.Typer(help="Evals: cases that are run repeatedly, scored and counted.", no_args_is_help=True)
@@ -27,5 +28,5 @@ def kinds() -> None:
         say(f"{kind.name:<{width}}  {kind.doc}")
 
 
-for command in (run, kinds):
+for command in (run, record, replay, kinds):
     evals.command()(command)

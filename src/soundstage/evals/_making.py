@@ -11,7 +11,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from soundstage.clock import IdSource, SystemClock
-from soundstage.errors import ConfigError, EnvironmentProblem, HarnessError, ScriptError
+from soundstage.errors import (
+    ConfigError,
+    EnvironmentProblem,
+    HarnessError,
+    ReplayMismatchError,
+    ScriptError,
+)
 from soundstage.evals._agents import EvalPlace
 from soundstage.evals._conversation import AnsweredTurn, converse, grade_turns
 from soundstage.evals._events import Grade
@@ -21,6 +27,7 @@ from soundstage.host import Composition
 from soundstage.journal import Contents, Journal, Record, Redactor
 from soundstage.models import JournaledModel, Model, PlacedModel
 from soundstage.runs import AgentRunner, Retry, RunContext, RunRecord, RunResult
+from soundstage.tapes import ReplayModel, Verdict
 from soundstage.worlds import Workspace
 
 DRIVER: Final = "eval"
@@ -122,12 +129,25 @@ async def _graded(suite: Suite, plan: EvalRunPlan, journal: Journal) -> tuple[Ru
         answered: list[AnsweredTurn] = []
         result, failure = await _made(suite, plan, place, answered)
         run = EvalRun(case=plan.case, result=result, folder=workspace.root)
-        grades = [failure] if failure is not None else []
+        grades = [*_divergence(model), *([failure] if failure is not None else [])]
         grades += await grade_turns(run, answered, journal)
         grades += [await grade(one, run) for one in (*suite.expect, *plan.case.expect)]
         for one in grades:
             journal.append(one, source="eval")
     return result, grades
+
+
+def _divergence(model: Model) -> list[Grade]:
+    """The grade of a replay that was not the recorded run, with its cause."""
+    if not isinstance(model, ReplayModel) or model.playback.relaxed or not model.verdicts:
+        return []
+    return [Grade(evaluator="tape", passed=False, reason=verdict_text(model.verdicts[0]))]
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """The verdict on a run, with the command that records its suite again."""
+    told = msgspec.structs.replace(verdict, again="soundstage eval record SUITE --live PROVIDER").text()
+    return "\n".join(line for line in told.splitlines() if not line.startswith("  accept:"))
 
 
 def _place_model(model: Model, workspace: Workspace, home: Path) -> None:
@@ -154,10 +174,9 @@ async def _made(
     )
     try:
         result = await runner.run("\n".join(turn.input for turn in plan.case.conversation))
-    except _OURS:
-        raise
     except Exception as error:
-        if runner.last is None:
+        ours = isinstance(error, _OURS) and not isinstance(error, ReplayMismatchError)
+        if ours or runner.last is None:
             raise
         reason = f"the agent failed: {type(error).__name__}: {error}"
         return runner.last, Grade(evaluator="agent", passed=False, reason=reason)

@@ -97,10 +97,14 @@ class SuiteSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workspace: str | None = None
 
 
-def load_suite(path: Path | str) -> Suite:
+def load_suite(path: Path | str, *, model: Callable[[], Model] | None = None) -> Suite:
     """The suite of a YAML or JSON file.
 
     Files that it names are looked up beside it, and its folder is put on `sys.path` for `python:`.
+
+    Args:
+        path: the file.
+        model: makes the model of each run, in the place of the script, the tape or the live model of the file.
 
     Raises:
         EvalConfigError: with all that is wrong, each with file, line and key.
@@ -113,14 +117,15 @@ def load_suite(path: Path | str) -> Suite:
             suite = load_suite("evals/suite.yaml")
             print([case.name for case in suite.cases])
     """
-    return _Reading(Path(path)).suite()
+    return _Reading(Path(path), model).suite()
 
 
 class _Reading:
     """Reads one suite; everything that is wrong is collected in one report."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, model: Callable[[], Model] | None = None) -> None:
         self._path = path
+        self._given = model
         self._folder = path.parent
         self._report = SourceReport(shown(path))
         self._read: list[bytes] = []  # all that belongs to the suite
@@ -179,16 +184,18 @@ class _Reading:
             return None
 
     def _model(self, source: SuiteSource, node: SourceNode) -> Callable[[], Model] | None:
+        if self._given is not None:
+            return self._given
         given = [name for name in ("script", "tape", "live") if getattr(source, name) is not None]
         if not given and source.agent.model is not None:
-            return _live(source.agent.model)
+            return live_models(source.agent.model)
         if len(given) != 1:
             got = " and ".join(given) or "none"
             self._report.add(node.line, "script", f"expected one of script, tape and live; got {got}")
             return None
         if source.live is not None:
             try:
-                return _live(source.live)
+                return live_models(source.live)
             except ScriptError as error:
                 self._report.add(node.fields["live"].line, "live", in_one_line(error))
                 return None
@@ -326,18 +333,25 @@ _AGENTS: Final[dict[str, Callable[[AgentSource, Path], EvalAgent]]] = {
 }
 
 
-def _live(source: str | LiveSource) -> Callable[[], Model]:
-    """A live model: `openai`, `openai/gpt-4.1`, or format, model and address."""
+def live_models(source: str | LiveSource, *, allow: bool = False) -> Callable[[], Model]:
+    """Live models: `openai`, `openai/gpt-4.1`, or format, model and address.
+
+    Args:
+        source: which.
+        allow: whether the user has asked for live calls; unless given, the variable says so.
+    """
     from soundstage.live import LiveModel
 
     if isinstance(source, str):
         provider, _, model = source.partition("/")
         source = LiveSource(provider, model)
-    made: Any = LiveModel
-    made(
-        source.format, model=source.model, base_url=source.base_url
-    )  # says what is missing before anything starts
-    return lambda: made(source.format, model=source.model, base_url=source.base_url)
+    kind: Any = source.format
+
+    def made() -> Model:
+        return LiveModel(kind, model=source.model, base_url=source.base_url, allow=allow)
+
+    made()  # says what is missing before anything starts
+    return made
 
 
 def _json_lines(text: str, report: SourceReport) -> list[tuple[int, SourceNode]]:

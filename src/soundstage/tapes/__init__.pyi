@@ -4,6 +4,8 @@ from ._exchange import RecordedExchange as RecordedExchange
 from ._exchange import RecordedFailure as RecordedFailure
 from ._exchange import TimedChunk as TimedChunk
 from ._fork import ForkModel as ForkModel
+from ._joining import RunRecordingModel as RunRecordingModel
+from ._joining import join_tapes as join_tapes
 from ._mcp_line import McpTapeLine as McpTapeLine
 from ._mcp_recording import RecordingMcpServer as RecordingMcpServer
 from ._mcp_replay import ReplayMcpServer as ReplayMcpServer
@@ -17,6 +19,7 @@ from ._surroundings import Mask as Mask
 from ._surroundings import Surroundings as Surroundings
 from ._tape import Tape as Tape
 from ._tape import TapeHead as TapeHead
+from ._taped_model import TapedModel as TapedModel
 from ._taped_model import models_of_tape as models_of_tape
 from ._to_script import ScriptDraft as ScriptDraft
 from ._to_script import script_of_tape as script_of_tape

@@ -32,7 +32,16 @@ from soundstage.match import preview
 from soundstage.messages import Message, ModelRequest
 from soundstage.tapes._exchange import HttpCall, RecordedExchange
 from soundstage.tapes._mcp_playback import McpPlayback
-from soundstage.tapes._surroundings import NOWHERE, Mask, Normal, Surroundings, normaliser, without_settings
+from soundstage.tapes._surroundings import (
+    NOWHERE,
+    WORKED_IN,
+    Mask,
+    Normal,
+    Surroundings,
+    as_file_name,
+    normaliser,
+    without_settings,
+)
 from soundstage.tapes._tape import Tape
 from soundstage.tapes._verdict import NO_PLACE, DivergenceError, Verdict
 from soundstage.wire import edited
@@ -487,6 +496,8 @@ def swapped(value: S, before: Surroundings, now: Surroundings) -> S:
     All at once, the longest first: the new folder of a test may lie in the old one for temporary files.
     """
     pairs = [(getattr(before, name), getattr(now, name)) for name in _FOLDERS]
+    worked = [(getattr(before, name), getattr(now, name)) for name in WORKED_IN]
+    pairs += [(as_file_name(old), as_file_name(new)) for old, new in worked if old.count("/") > 1]
     swaps = {_inside(old): _inside(new) for old, new in pairs if new and len(old) > 1}
     if all(old == new for old, new in swaps.items()):
         return value

@@ -23,7 +23,7 @@ from soundstage.errors import TapeError
 from soundstage.messages import ModelRequest
 
 _SETTINGS: Final = "settings"
-_WORKED_IN: Final = (
+WORKED_IN: Final = (
     "cwd",
     "tmp_path",
     "workspace",
@@ -97,10 +97,15 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             forms = {text, os.path.realpath(text)} if text.startswith("/") else {text}
             for form in (
                 *forms,
-                *(re.sub(r"[^A-Za-z0-9]", "-", form) for form in forms if name in _WORKED_IN),
+                *(as_file_name(form) for form in forms if name in WORKED_IN),
             ):
                 if len(form) >= _LONG:
                     yield form, f"<{name}>"
+
+
+def as_file_name(folder: str) -> str:
+    """The name that Claude Code makes of a folder's path, for files about it."""
+    return re.sub(r"[^A-Za-z0-9]", "-", folder)
 
 
 NOWHERE: Final = Surroundings()
