@@ -16,8 +16,8 @@ from soundstage.errors import TapeError, UnknownNameError, WrongValueError, did_
 from soundstage.messages import FinishChunk, ModelRequest, ToolCall, ToolResult, Usage, respond
 from soundstage.models import Reply
 from soundstage.tapes._exchange import RecordedExchange
+from soundstage.tapes._rewrite import RequestEdit, ResultEdit, SystemEdit, leading, results_of
 from soundstage.tapes._surroundings import Normal
-from soundstage.wire import RequestEdit, ResultEdit, SystemEdit, leading, results_of
 
 PATHS: Final = ("llm.system+=TEXT", "llm.system=TEXT", "tool.NAME.result=TEXT", "llm.reply=TEXT")
 _SET: Final = re.compile(r"(llm\.system)(\+?=)|tool\.(.+?)\.result=|(llm\.reply)=", re.DOTALL)

@@ -24,10 +24,10 @@ from soundstage.tapes._exchange import RecordedExchange
 from soundstage.tapes._playback import Playback
 from soundstage.tapes._recording import RecordingModel
 from soundstage.tapes._replay import ReplayModel
+from soundstage.tapes._rewrite import RequestEdit, edited
 from soundstage.tapes._surroundings import NOWHERE, Surroundings
 from soundstage.tapes._tape import Tape, TapeHead
 from soundstage.tapes._verdict import Verdict
-from soundstage.wire import RequestEdit, edited
 
 
 class ForkTurn(NamedTuple):

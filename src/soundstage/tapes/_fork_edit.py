@@ -25,9 +25,9 @@ from soundstage.tapes._change import (
 )
 from soundstage.tapes._exchange import RecordedExchange
 from soundstage.tapes._program import run_program
+from soundstage.tapes._rewrite import results_of
 from soundstage.tapes._script_reply import reply_of
 from soundstage.tapes._yaml import as_yaml
-from soundstage.wire import results_of
 
 EDITORS: Final = ("VISUAL", "EDITOR")
 _HEAD: Final = """\

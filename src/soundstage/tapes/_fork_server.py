@@ -18,10 +18,11 @@ from soundstage.tapes._exchange import RecordedExchange
 from soundstage.tapes._fork import Fork, ForkTurn, renumbered
 from soundstage.tapes._frames import digest
 from soundstage.tapes._passing import ProviderRequest, call_of
+from soundstage.tapes._rewrite import RequestEdit, edited, edited_body
 from soundstage.tapes._server import TapeServer
 from soundstage.tapes._tape import Tape
 from soundstage.tapes._verdict import DivergenceError
-from soundstage.wire import RequestEdit, edited, edited_body, find_route
+from soundstage.wire import find_route
 
 _COMPARED: Final = ("model", "messages", "tools", "settings")
 

@@ -32,6 +32,7 @@ from soundstage.match import preview
 from soundstage.messages import Message, ModelRequest
 from soundstage.tapes._exchange import HttpCall, RecordedExchange
 from soundstage.tapes._mcp_playback import McpPlayback
+from soundstage.tapes._rewrite import edited
 from soundstage.tapes._surroundings import (
     NOWHERE,
     WORKED_IN,
@@ -44,7 +45,6 @@ from soundstage.tapes._surroundings import (
 )
 from soundstage.tapes._tape import Tape
 from soundstage.tapes._verdict import NO_PLACE, DivergenceError, Verdict
-from soundstage.wire import edited
 
 ASIDE: Final = frozenset({"title", "probe", "summary", "routing", "utility"})
 """Purposes of requests that a client makes when it likes: one that does not come is no divergence."""

@@ -19,15 +19,6 @@ from soundstage.wire._app import CODECS
 from soundstage.wire._callers import with_caller
 from soundstage.wire._codec import AnswerStamp, Codec, Encoder, ErrorAnswer
 from soundstage.wire._endpoint import STAND_IN_KEY, ModelEndpoint
-from soundstage.wire._rewrite import (
-    RequestEdit,
-    ResultEdit,
-    SystemEdit,
-    edited,
-    edited_body,
-    leading,
-    results_of,
-)
 from soundstage.wire._routes import MatchedRoute, find_route, format_of
 from soundstage.wire._server import ModelServer
 from soundstage.wire._stand_ins import stand_ins
@@ -42,15 +33,8 @@ __all__ = [
     "MatchedRoute",
     "ModelEndpoint",
     "ModelServer",
-    "RequestEdit",
-    "ResultEdit",
-    "SystemEdit",
-    "edited",
-    "edited_body",
     "find_route",
     "format_of",
-    "leading",
-    "results_of",
     "stand_ins",
     "with_caller",
 ]

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from soundstage.errors import RequestRejected
-from soundstage.wire import CODECS, ResultEdit, SystemEdit, edited, edited_body, leading, results_of
+from soundstage.tapes._rewrite import ResultEdit, SystemEdit, edited, edited_body, leading, results_of
+from soundstage.wire import CODECS
 
 PARAMETERS = {"gemini": {"model": "gemini-2.5-flash"}}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "get", "arguments": '{"at":"here"}'}}

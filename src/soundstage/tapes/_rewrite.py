@@ -14,7 +14,6 @@ import msgspec
 
 from soundstage.errors import RequestRejected
 from soundstage.messages import Message, ModelRequest, Part, Text, ToolResult, system
-from soundstage.wire._codec import parse
 
 Fields = dict[str, Any]
 _SYSTEM: Final = ("system", "developer")
@@ -147,7 +146,7 @@ def edited_body(format: str, body: bytes, edit: RequestEdit) -> bytes:  # noqa: 
         >>> edited_body("anthropic", b'{"system":"Be kind.","n":1}', SystemEdit(" Be brief.", add=True))
         b'{"system":"Be kind. Be brief.","n":1}'
     """
-    given, places = parse(body), _BODIES[format]
+    given, places = msgspec.json.decode(body, type=Fields), _BODIES[format]
     if isinstance(edit, ResultEdit):
         results = places.results(given)
         if edit.place >= len(results):
