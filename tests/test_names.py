@@ -87,12 +87,16 @@ def imports_of(path, root):
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
 
 
+def is_private(name):
+    return name.startswith("_") and not name.endswith("__")  # `__version__` is public
+
+
 def foreign_private_imports(path, package=PACKAGE):
     """The private names of other packages that a file imports. A wing with its folders is one package."""
     own = path.relative_to(package).parts[0]
     for line, name in imports_of(path, package.parent):
         top, *rest = name.split(".")
-        if top == package.name and rest[:1] != [own] and any(part.startswith("_") for part in rest):
+        if top == package.name and rest[:1] != [own] and any(is_private(part) for part in rest):
             yield f"{path.relative_to(package)}:{line}: {name}"
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
+from soundstage import __version__
 from soundstage.errors import ExpectationError, ScriptProblem, SoundstageError
 from soundstage.wings import load_target, wings
 
@@ -28,11 +29,28 @@ app = typer.Typer(
     Exit codes: 0 good; 1 a check or a scenario failed; 2 wrong usage or bad input.
     """,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        say(f"soundstage {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _group(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Take the options before a command."""
+
 
 ScriptFile = Annotated[
     Path,
