@@ -5,6 +5,14 @@ from ._agents import EvalPlace as EvalPlace
 from ._agents import FunctionAgent as FunctionAgent
 from ._agents import ModelAgent as ModelAgent
 from ._agents import Respond as Respond
+from ._baseline import CaseBaseline as CaseBaseline
+from ._baseline import EvalBaseline as EvalBaseline
+from ._baseline import baseline_of as baseline_of
+from ._baseline import load_baseline as load_baseline
+from ._compare import ChangedCase as ChangedCase
+from ._compare import ComparedMeasure as ComparedMeasure
+from ._compare import EvalComparison as EvalComparison
+from ._compare import compare_results as compare_results
 from ._engine import kept_report as kept_report
 from ._engine import run_suite as run_suite
 from ._errors import AbsentDataError as AbsentDataError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from soundstage.cli import say
+from soundstage.evals._command_compare import baseline, compare
 from soundstage.evals._command_record import record, replay
 from soundstage.evals._command_run import run
 
@@ -28,5 +29,5 @@ def kinds() -> None:
         say(f"{kind.name:<{width}}  {kind.doc}")
 
 
-for command in (run, record, replay, kinds):
+for command in (run, compare, baseline, record, replay, kinds):
     evals.command()(command)

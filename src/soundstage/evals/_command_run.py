@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from soundstage.cli import BAD_INPUT, FAILED, say, warn
+from soundstage.evals._command_compare import baseline_for, holds_baseline
 
 if TYPE_CHECKING:
     from soundstage.evals import EvalReport, ScoredRun, Suite
     from soundstage.runs import RunStore
 
-LAST: Final = "last-report.json"  # in the folder `evals` of the store
 STORE: Final = ".soundstage"
 
 
@@ -34,6 +34,12 @@ def run(
     store: Annotated[
         Path, typer.Option(file_okay=False, help="Where runs are kept, and last-report.json is written.")
     ] = Path(STORE),
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False, exists=True, help="Fail if it is significantly worse than this baseline."
+        ),
+    ] = None,
     junit: Annotated[Path | None, typer.Option(dir_okay=False, help="Write JUnit XML, too.")] = None,
     markdown: Annotated[
         Path | None,
@@ -45,8 +51,8 @@ def run(
     Each run is kept in the store, one by one. Ctrl-C keeps those that are over; `--resume` goes on after it, and after
     any other end.
 
-    Exit codes: 0 every case passed, 1 a case is below its pass rate, 2 wrong usage, a suite that cannot be used, or
-    runs that could not be made, 130 after Ctrl-C.
+    Exit codes: 0 every case passed, 1 a case is below its pass rate or all is worse than the baseline, 2 wrong usage, a
+    suite that cannot be used, or runs that could not be made, 130 after Ctrl-C.
 
     Example: `soundstage eval run suite.yaml --repeat 20 --markdown summary.md`
     """
@@ -59,6 +65,7 @@ def run(
     if repeat is not None:
         cases = [msgspec.structs.replace(one, repeat=None) for one in chosen.cases]
         chosen = msgspec.structs.replace(chosen, repeat=repeat, cases=cases)
+    wanted = baseline_for(chosen, baseline)
     told = _Progress(chosen, case or ())
     try:
         report = asyncio.run(
@@ -76,7 +83,7 @@ def run(
     _write(report, kept, junit, markdown)
     if report.errors:
         raise typer.Exit(BAD_INPUT)
-    if not report.passed:
+    if not (holds_baseline(report, wanted) and report.passed):
         raise typer.Exit(FAILED)
 
 
@@ -100,11 +107,12 @@ def _write(report: EvalReport, store: RunStore, junit: Path | None, markdown: Pa
     """Print the report, and write its files."""
     import msgspec
 
+    from soundstage.evals._baseline import LAST_FILE
     from soundstage.evals._report_text import as_junit, as_markdown, as_text
 
     folder = store.root / "evals"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / LAST).write_bytes(msgspec.json.format(msgspec.json.encode(report.as_json())) + b"\n")
+    (folder / LAST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(report.as_json())) + b"\n")
     for path, form in ((junit, as_junit), (markdown, as_markdown)):
         if path is not None:
             path.write_text(form(report), encoding="utf-8")

@@ -17,12 +17,12 @@ from typing import Final
 import msgspec
 
 from soundstage.errors import ConfigError, UnknownNameError, did_you_mean
-from soundstage.evals._events import Grade
 from soundstage.evals._executor import Executor, LocalExecutor, RunMaker
+from soundstage.evals._features import read_run
 from soundstage.evals._making import DRIVER, EvalRunPlan, MadeRun
 from soundstage.evals._report import EvalReport, ScoredRun, report_of
 from soundstage.evals._suite import Suite
-from soundstage.runs import RunStore, StoredRun, new_run_id
+from soundstage.runs import RunStore, new_run_id
 
 CONCURRENCY: Final = 4
 
@@ -116,7 +116,7 @@ def _earlier(suite: Suite, store: RunStore) -> tuple[str, dict[tuple[str, int], 
         )
     found: dict[tuple[str, int], ScoredRun] = {}
     for record in reversed(store.list(driver=DRIVER, labels={"eval": labels["eval"]})):
-        run = _read(store.open(record.id))
+        run = read_run(store.open(record.id))
         found.setdefault((run.case, run.number), run)
     return labels["eval"], found
 
@@ -126,30 +126,8 @@ async def _kept(made: MadeRun, store: RunStore, eval_id: str) -> ScoredRun:
     if made.record is None:
         return ScoredRun(case=made.case, number=made.number, outcome="error", reason=made.problem)
     record = msgspec.structs.replace(made.record, labels={**made.record.labels, "eval": eval_id})
-    return _read(
+    return read_run(
         await asyncio.to_thread(
             store.save, record, journal=made.journal, contents=made.contents, redactor=made.redactor
         )
-    )
-
-
-def _read(stored: StoredRun) -> ScoredRun:
-    """A run as the store has it, so that one that was resumed and one that was just made are read the same way."""
-    record, records = stored.record, stored.journal()
-    tools = stored.trace().tools
-    called = {f"the tool {use.name}" for use in tools}
-    given = {
-        f"{use.name} with {name} = {value!r}"[:100] for use in tools for name, value in use.arguments.items()
-    }
-    return ScoredRun(
-        case=record.labels["case"],
-        number=int(record.labels["number"]),
-        outcome="passed" if record.outcome == "passed" else "failed",
-        run=record.id,
-        grades=tuple(one.event for one in records if isinstance(one.event, Grade)),
-        seconds=record.seconds,
-        tokens=record.tokens or 0,
-        cost=record.cost,
-        reason=record.reason,
-        features=tuple(sorted(called | given)),
     )

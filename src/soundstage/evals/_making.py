@@ -89,6 +89,7 @@ async def make_run(suite: Suite, plan: EvalRunPlan) -> MadeRun:
                 "case": plan.case.name,
                 "number": str(plan.number),
                 "fingerprint": suite.fingerprint,
+                "case_fingerprint": suite.fingerprint_of(plan.case),
             },
             tokens=result.usage.total_tokens,
             cost=0.0 if result.cost is None else result.cost.amount,

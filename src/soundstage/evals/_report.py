@@ -63,6 +63,7 @@ class CaseReport(msgspec.Struct, frozen=True, kw_only=True):
         rate: the share that passed, with its interval.
         runs: its runs, by number.
         separating: what tells its failing runs from the passing ones.
+        fingerprint: of its input and what is expected; two results of one fingerprint can be compared.
     """
 
     name: str
@@ -71,6 +72,13 @@ class CaseReport(msgspec.Struct, frozen=True, kw_only=True):
     rate: PassRate
     runs: tuple[ScoredRun, ...]
     separating: tuple[Separation, ...] = ()
+    fingerprint: str = ""
+
+    def examples(self, separation: Separation) -> tuple[str, str]:
+        """The ids of a failing and a passing run that differ in something, to be compared."""
+        counted = [run.run for run in self.runs if run.outcome != "error"]
+        failing, passing = separation.examples
+        return counted[failing], counted[passing]
 
     @property
     def passed(self) -> bool:
@@ -168,6 +176,7 @@ def report_of(suite: Suite, runs: Sequence[ScoredRun], eval_id: str) -> EvalRepo
                     rate=pass_rate(passed, len(counted)),
                     runs=found,
                     separating=_separating(counted) if 0 < passed < len(counted) else (),
+                    fingerprint=suite.fingerprint_of(case),
                 )
             )
     return EvalReport(suite=suite.name, eval=eval_id, cases=tuple(cases))
@@ -187,10 +196,22 @@ def _rate_as_json(rate: PassRate) -> dict[str, float]:
     return {"pass_rate": rate.rate, "low": rate.low, "high": rate.high}
 
 
+def _separation_as_json(case: CaseReport, one: Separation) -> dict[str, Any]:
+    failing, passing = case.examples(one)
+    return {
+        "features": list(one.features),
+        "text": str(one),
+        "p": one.p,
+        "failing_run": failing,
+        "passing_run": passing,
+    }
+
+
 def _case_as_json(case: CaseReport) -> dict[str, Any]:
     runs, passed = case.rate.runs, case.rate.passed
     return {
         "name": case.name,
+        "fingerprint": case.fingerprint,
         "passed": case.passed,
         "required": case.required,
         **_rate_as_json(case.rate),
@@ -198,7 +219,7 @@ def _case_as_json(case: CaseReport) -> dict[str, Any]:
         "pass_all_k": {str(k): pass_all_k(runs, passed, k) for k in range(1, runs + 1)},
         "avg_tokens": case.average("tokens"),
         "avg_latency": case.average("seconds"),
-        "separating": [str(one) for one in case.separating],
+        "separating": [_separation_as_json(case, one) for one in case.separating],
         "runs": [
             {
                 **{

@@ -19,7 +19,7 @@ def as_text(report: EvalReport) -> str:
         for run in _failing(case)[:_SHOWN]:
             lines.append(f"        run {run.number}: {run.outcome}: {_indented(run.reason)}")
         lines += [
-            f"        tells failing from passing runs: {one}{_pair(case, one.examples)}"
+            f"        tells failing from passing runs: {one}; compare the runs {' and '.join(case.examples(one))}"
             for one in case.separating
         ]
     return "\n".join([*lines, _total(report)])
@@ -82,12 +82,6 @@ def _rate(case: CaseReport) -> str:
     missing = f", {case.planned - rate.runs} missing" if rate.runs < case.planned else ""
     wanted = f" of {case.required:.0%}" if not case.passed else ""
     return f"{rate.passed}/{rate.runs}{missing} = {rate.rate:.0%}{wanted} [{rate.low:.0%}, {rate.high:.0%}]"
-
-
-def _pair(case: CaseReport, places: tuple[int, int]) -> str:
-    counted = [run for run in case.runs if run.outcome != "error"]
-    failing, passing = (counted[place] for place in places)
-    return f"; compare the runs {failing.run} and {passing.run}"
 
 
 def _total(report: EvalReport) -> str:

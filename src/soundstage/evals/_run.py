@@ -63,10 +63,11 @@ Evaluator = Callable[[EvalRun], Graded | Awaitable[Graded]]
 
 
 class NamedEvaluator(NamedTuple):
-    """An evaluator, and how reports call it."""
+    """An evaluator, how reports call it, and the whole of what it was made of, by which two suites are compared."""
 
     name: str
     evaluate: Evaluator
+    source: str = ""
 
 
 class EvalTurn(msgspec.Struct, frozen=True, kw_only=True):

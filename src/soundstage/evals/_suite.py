@@ -87,18 +87,15 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def _own_fingerprint(self) -> str:
-        parts = [
-            [
-                case.name,
-                case.input,
-                [[turn.input, [one.name for one in turn.expect]] for turn in case.turns],
-                case.expected,
-                dict(case.files),
-                [one.name for one in (*self.expect, *case.expect)],
-            ]
-            for case in self.cases
-        ]
-        return hashlib.sha256(json.dumps([self.name, parts], default=str).encode()).hexdigest()
+        parts = [[case.name, self.fingerprint_of(case)] for case in self.cases]
+        return hashlib.sha256(json.dumps([self.name, parts]).encode()).hexdigest()
+
+    def fingerprint_of(self, case: Case) -> str:
+        """Of one case: its input, files and what is expected of it. The agent and the model may be others."""
+        turns = [[turn.input, *map(_source, turn.expect)] for turn in case.conversation]
+        expect = [_source(one) for one in (*self.expect, *case.expect)]
+        parts = [turns, case.expected, dict(case.files), expect]
+        return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:12]
 
     def runs_of(self, case: Case) -> int:
         """How often a case is run."""
@@ -107,6 +104,10 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     def rate_of(self, case: Case) -> float:
         """The share of the runs of a case that has to pass."""
         return self.pass_rate if case.pass_rate is None else case.pass_rate
+
+
+def _source(evaluator: NamedEvaluator) -> str:
+    return evaluator.source or evaluator.name
 
 
 def wrong_turns(case: Case) -> list[tuple[str, str]]:

@@ -88,9 +88,14 @@ def evaluator_of(kind: str, spec: Any) -> NamedEvaluator:
         raise WrongValueError(
             f"`{found.name}` does not take this: {error}", seen=_shown(spec), hint=found.doc
         ) from None
-    return NamedEvaluator(found.name if spec is True else f"{found.name}: {_shown(spec)}", evaluate)
+    name = found.name if spec is True else f"{found.name}: {_shown(spec)}"
+    return NamedEvaluator(name, evaluate, f"{found.name}: {_written(spec)}")
+
+
+def _written(spec: Any) -> str:
+    return spec if isinstance(spec, str) else json.dumps(spec, ensure_ascii=False, default=str)
 
 
 def _shown(spec: Any) -> str:
-    text = spec if isinstance(spec, str) else json.dumps(spec, ensure_ascii=False, default=str)
+    text = _written(spec)
     return text if len(text) <= 60 else text[:59] + "…"

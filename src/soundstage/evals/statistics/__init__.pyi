@@ -15,3 +15,7 @@ from ._separating import Separation as Separation
 from ._separating import separating_features as separating_features
 from ._sequential import SequentialDecision as SequentialDecision
 from ._sequential import SequentialTest as SequentialTest
+from ._stratified import RunComparison as RunComparison
+from ._stratified import RunCounts as RunCounts
+from ._stratified import compare_runs as compare_runs
+from ._stratified import stratified_p as stratified_p

@@ -83,11 +83,11 @@ def compare_passes(
         worse=worse,
         difference=(better - worse) / len(old),
         p=float(stats.binomtest(better, changed).pvalue) if changed else 1.0,
-        smallest=_smallest_of_passes(len(old), changed / len(old), error, power),
+        smallest=smallest_of_passes(len(old), changed / len(old), error, power),
     )
 
 
-def _smallest_of_passes(cases: int, changing: float, error: float, power: float) -> float:
+def smallest_of_passes(cases: int, changing: float, error: float, power: float) -> float:
     """The true difference at which the exact test is right with the given power, found by bisection.
 
     As many cases change by chance as did here; 1 if not even a difference of all cases would be seen.
