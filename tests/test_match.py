@@ -175,6 +175,34 @@ def test_text_compared_with_a_number_under_a_not_is_an_error():
     assert matcher({"not": ["a", 5]}).matches(6)
 
 
+@pytest.mark.parametrize(("wrong", "kind"), [(5, "5"), (5, True), (True, 1), (5, [5]), ({"equals": 5}, "5")])
+def test_a_value_of_another_kind_under_a_not_is_an_error_unless_equality_is_meant(wrong, kind):
+    """A counter that arrives as text would be 'not 5' for ever."""
+    condition = matcher({"not": wrong})
+    if isinstance(wrong, dict):
+        assert condition.matches(kind)
+        return
+    with pytest.raises(MatchError, match="would be true of any"):
+        condition.matches(kind)
+    assert condition.matches(None), "what is missing is none of it"
+    assert not condition.matches(wrong)
+
+
+@pytest.mark.parametrize("spec", [5, 0.5])
+def test_whole_numbers_and_others_are_of_one_kind_under_a_not(spec):
+    assert [matcher({"not": spec}).matches(value) for value in (5, 5.0, 0.5)] == [
+        spec != 5,
+        spec != 5,
+        spec != 0.5,
+    ]
+
+
+@pytest.mark.parametrize("spec", [float("nan"), {"not": float("nan")}, {"equals": {"x": [1, float("nan")]}}])
+def test_a_condition_that_nothing_can_equal_is_refused(spec):
+    with pytest.raises(MatchError, match="NaN"):
+        matcher(spec)
+
+
 def test_a_predicate_that_raises_is_an_error():
     with pytest.raises(MatchError, match="is_long raised TypeError") as caught:
         matcher(is_long).matches(5)

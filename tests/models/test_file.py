@@ -198,7 +198,10 @@ def test_every_problem_of_a_file_is_listed_with_line_and_key(write):
         "script.yaml:21: rules[5].when.system: a condition that is a mapping has one operator",
         "script.yaml:22: rules[5].reply.tool_calls[0].nam: unknown key",
         "script.yaml:22: rules[5].reply.tool_calls[0].arguments: expected a mapping, got the number 3",
-        "script.yaml:22: rules[5].reply.delay: expected a number of at least 0, got the number -1",
+        (
+            "script.yaml:22: rules[5].reply.delay: expected a number of at least 0 and at most 1000000000, "
+            "got the number -1"
+        ),
         (
             "script.yaml:22: rules[5].reply.finish: expected one of content_filter, error, length, pause, stop, "
             "tool_calls, got the text 'ended'"

@@ -38,7 +38,7 @@ def matcher(spec: Any, *, text: Callable[[str], Matcher] = Contains) -> Matcher:
         return AnyOf(*(matcher(part, text=text) for part in spec))
     if callable(spec):
         return Predicate(spec)
-    return Equals(spec)
+    return Equals(spec, of_kind=True)
 
 
 def _operator(spec: Mapping[str, Any], text: Callable[[str], Matcher]) -> Matcher:

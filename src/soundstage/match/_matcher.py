@@ -142,7 +142,7 @@ class Not(Matcher):
         if not self.part.applies_to(value):
             raise MatchError(
                 f"not {self.part.describe()} would be true of any {type(value).__name__}",
-                expected="text",
+                expected="a value of the kind that the condition is about",
                 seen=preview(value),
                 hint="compare with {'equals': ...}, or with a function",
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import types
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -10,12 +12,28 @@ from soundstage.match._matcher import Matcher, preview
 
 
 class Equals(Matcher):
-    """Exactly `value`. `1` and `True` are different; a list and a tuple of the same elements are not."""
+    """Exactly `value`. `1` and `True` are different; a list and a tuple of the same elements are not.
 
-    __slots__ = ("value",)
+    Args:
+        value: what is wanted.
+        of_kind: whether the question makes sense for values of its kind only. A number never is a text, so that its
+            negation would be true of any text, by accident.
 
-    def __init__(self, value: Any) -> None:
+    Raises:
+        MatchError: for a value that holds NaN, which equals nothing, itself neither.
+    """
+
+    __slots__ = ("of_kind", "value")
+
+    def __init__(self, value: Any, *, of_kind: bool = False) -> None:
+        if _has_nan(value):
+            raise MatchError(
+                "NaN is not a condition: it equals nothing",
+                seen=preview(value),
+                hint="write a function: lambda value: value != value",
+            )
         self.value = value
+        self.of_kind = of_kind
 
     def matches(self, value: Any) -> bool:
         return _same(self.value, value)
@@ -25,6 +43,26 @@ class Equals(Matcher):
 
     def describe(self) -> str:
         return preview(self.value, 400)
+
+    def applies_to(self, value: Any) -> bool:
+        wanted, given = _kind(self.value), _kind(value)
+        return not self.of_kind or wanted == given or types.NoneType in (wanted, given)
+
+
+_KINDS: Final = ((bool, bool), (str, str), (int | float, float), (list | tuple, list), (Mapping, dict))
+
+
+def _kind(value: Any) -> type:
+    """Which of JSON's types a value has; its own, if none."""
+    return next((kind for options, kind in _KINDS if isinstance(value, options)), type(value))
+
+
+def _has_nan(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_nan, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_nan, value))
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _same(one: Any, other: Any) -> bool:

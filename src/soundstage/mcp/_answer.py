@@ -49,7 +49,7 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     content: tuple[Json, ...] = ()
     error: str | None = None
     reject: RejectSpec | None = None
-    delay: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    delay: Annotated[float, msgspec.Meta(ge=0, le=10**9)] = 0.0
     fault: Mishap | None = None
 
     def __post_init__(self) -> None:

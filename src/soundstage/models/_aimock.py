@@ -39,7 +39,7 @@ _MILLI: Final = 1000.0
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-Millis = Annotated[float, msgspec.Meta(ge=0)]
+Millis = Annotated[float, msgspec.Meta(ge=0, le=10**12)]
 Status = Annotated[int, msgspec.Meta(ge=400, le=599)]
 _Finish = Literal["stop", "length", "tool_calls", "content_filter", "end_turn", "tool_use", "max_tokens"]
 Words = Annotated[str, msgspec.Meta(min_length=1)]

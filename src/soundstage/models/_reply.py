@@ -27,7 +27,7 @@ from soundstage.scripts import in_words
 PIECE: Final = 16  # characters; where a streamed text may be cut, if no chunks are given
 
 _encode = msgspec.json.Encoder().encode
-Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=10**9)]  # an end: for none there is the fault `stall`
 
 
 class _Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -37,7 +37,7 @@ from soundstage.models import JournaledModel, Model
 from soundstage.net import MAX_BODY, Exchange, HttpRequest
 from soundstage.wire import _openai_responses, _side
 from soundstage.wire._anthropic import AnthropicMessages
-from soundstage.wire._bodies import ACCEPTED, unpacked
+from soundstage.wire._bodies import accepted, unpacked
 from soundstage.wire._callers import with_caller
 from soundstage.wire._codec import AnswerStamp, Codec
 from soundstage.wire._control import ControlApi, scripted_in
@@ -154,7 +154,7 @@ class WireApp:
         except RequestRejected as error:
             if exchange.started:
                 raise
-            headers = ACCEPTED if error.status == UNSUPPORTED else {}
+            headers = {"accept-encoding": accepted()} if error.status == UNSUPPORTED else {}
             await self._refuse(request, exchange, error, headers=headers)
 
     async def _refuse(

@@ -1,19 +1,78 @@
-"""Bodies that a client has compressed: gzip and deflate are read, others are refused by name.
+"""Bodies that a client has compressed: gzip, deflate and zstd are read, others are refused by name.
 
-A body has the same limit when it is unpacked. Source: RFC 9110, sections 8.4.1 and 15.5.16; RFC 1950 to 1952.
+A body has the same limit when it is unpacked. What reads zstd, which codex sends, is an extra. Source: RFC 9110,
+sections 8.4.1 and 15.5.16; RFC 1950 to 1952; RFC 9659 for the window of zstd.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import zlib
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Final, Protocol
 
 from soundstage.errors import RequestRejected
 from soundstage.net import HttpRequest
 
-READS: Final = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
-ACCEPTED: Final = {"accept-encoding": "gzip, deflate"}  # of the answer that refuses another
 MOST_CODINGS: Final = 4
+_WINDOW: Final = 2**23  # bytes that a decoder of zstd has to hold at most
+_PIECE: Final = 64  # bytes of zstd that are unpacked in one step; they make two million bytes at most
+
+
+class _Unpacking(Protocol):
+    """One member of a body."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+
+
+class _Zstd:
+    """A frame of zstd, by the words of `zlib`."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._error = zstandard.ZstdError
+        self._frame = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+        self._rest = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._frame.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._frame.unused_data + self._rest
+
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes:
+        """Unpack until there is more than `max_length`."""
+        found = bytearray()
+        at = 0
+        try:
+            while at < len(data) and not self._frame.eof and len(found) <= max_length:
+                found += self._frame.decompress(data[at : at + _PIECE])
+                at += _PIECE
+        except self._error as error:
+            raise zlib.error(str(error)) from None
+        self._rest = data[at:]
+        return bytes(found)
+
+
+@cache
+def readers() -> Mapping[str, Callable[[], _Unpacking]]:
+    """Coding -> what unpacks a member of a body in it."""
+    gzip = partial(zlib.decompressobj, zlib.MAX_WBITS | 16)
+    found: dict[str, Callable[[], _Unpacking]] = {"gzip": gzip, "x-gzip": gzip, "deflate": zlib.decompressobj}
+    return found | ({"zstd": _Zstd} if importlib.util.find_spec("zstandard") else {})
+
+
+def accepted() -> str:
+    """The codings that are read, as a header has them."""
+    return ", ".join(name for name in readers() if name != "x-gzip")
 
 
 def unpacked(request: HttpRequest, limit: int) -> HttpRequest:
@@ -31,9 +90,11 @@ def unpacked(request: HttpRequest, limit: int) -> HttpRequest:
     if not codings:
         return request
     for name in codings:
-        if name not in READS or len(codings) > MOST_CODINGS:
+        if name not in readers() or len(codings) > MOST_CODINGS:
+            more = "; zstd with `pip install 'soundstage[zstd]'`" if name == "zstd" else ""
             raise RequestRejected(
-                f"Unsupported content encoding: '{name}'. Soundstage reads bodies in gzip and deflate, or as they are.",
+                f"Unsupported content encoding: '{name}'. Soundstage reads bodies in {accepted()}, or as they are"
+                f"{more}.",
                 status=415,
             )
     body, too_large = request.body, request.too_large
@@ -48,7 +109,7 @@ def _unpacked(body: bytes, coding: str, limit: int) -> tuple[bytes, bool]:
     found = b""
     try:
         while body and len(found) <= limit:  # gzip may have several members
-            unpacking = zlib.decompressobj(READS[coding])
+            unpacking = readers()[coding]()
             found += unpacking.decompress(body, limit + 1 - len(found))
             if not unpacking.eof and len(found) <= limit:
                 raise zlib.error("it ends too early")
