@@ -138,7 +138,7 @@ _OURS: Final = (
             "service:SOCKET": "soundstage.isolation._levels:in_service",
         },
     ),
-    Wing(name="live"),
+    Wing(name="live", events=("soundstage.live._events",)),
     Wing(
         name="mcp",
         events=("soundstage.mcp._events",),

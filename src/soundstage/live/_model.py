@@ -67,6 +67,10 @@ class LiveModel:
         allow: permits live calls in the place of `SOUNDSTAGE_ALLOW_LIVE=1`.
         silence: seconds without a sign of life after which an answer counts as broken off.
 
+    Attributes:
+        provider: `openai`, `anthropic` or `gemini`: whose limits count.
+        url: where it is asked.
+
     Raises:
         EnvironmentProblem: without the permission or the key.
 
@@ -89,6 +93,7 @@ class LiveModel:
         if format not in FORMATS:
             raise ScriptError("this format is not known", expected=" or ".join(FORMATS), seen=repr(format))
         self._format = FORMATS[format]
+        self.provider = format.partition("-")[0]
         _check_permission(allow=allow)
         self._key = api_key or _key_of(self._format)
         self.url = (base_url or self._format.base_url).rstrip("/") + self._format.path
