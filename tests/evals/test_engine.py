@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import signal
 import sys
 
@@ -22,6 +23,7 @@ from soundstage.evals import (
 )
 from soundstage.messages import ModelRequest, user
 from soundstage.models import complete
+from soundstage.runs import DiskFullError, StoreBusyError
 from soundstage.trace import Finding
 
 from .conftest import suite_of
@@ -289,3 +291,45 @@ def test_a_finding_of_a_trace_is_an_answer_of_an_evaluator(store):
     evaluator = NamedEvaluator("mine", lambda run: Finding(passed=run.output == "b", message="as it was"))
     report = run(suite_of(cases=[Case(name="x", input="b", expect=(evaluator,))]), store)
     assert report.cases[0].runs[0].grades[0].reason == "as it was"
+
+
+def test_two_evals_of_one_suite_and_store_at_once_are_refused_with_the_process_that_holds_it(store):
+    refused = []
+
+    async def agent(prompt):
+        try:
+            await run_suite(suite, store=store)
+        except StoreBusyError as error:
+            refused.append(str(error))
+        await run_suite(suite_of(cases=CASES, name="other"), store=store)
+        await run_suite(suite_of(cases=CASES, name=suite.name), store=store, alone=False)
+        return prompt
+
+    suite = suite_of(agent)
+    assert run(suite, store).passed
+    (told,) = refused
+    assert "the eval suite in the store" in told
+    assert f"process {os.getpid()}, to run the eval suite" in told
+    assert run(suite_of(), store).passed, "it is free again"
+
+
+def test_runs_that_are_there_already_are_told_before_the_first_one_is_made(store):
+    told = []
+    for resume in (False, True):
+        run(
+            suite_of(cases=CASES),
+            store,
+            only=["a", "b"],
+            resume=resume,
+            on_begin=lambda *counts: told.append(counts),
+        )
+    assert told == [(0, 2), (2, 2)]
+
+
+def test_an_error_of_the_store_is_raised_as_itself(store, monkeypatch):
+    def full(*_, **__):
+        raise DiskFullError("no space")
+
+    monkeypatch.setattr(store, "save", full)
+    with pytest.raises(DiskFullError):
+        run(suite_of(), store)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from soundstage.evals import CommandAgent, EvalConfigError, FunctionAgent, ModelAgent, Suite, load_suite
+from soundstage.live import ProviderLimits
 
 RULES = "rules:\n  - when: {user: weather}\n    reply: {text: sunny}\n"
 SMALLEST = """\
@@ -128,7 +129,11 @@ WRONG = [
     (BASE + "cases:\n  - input: x\n    expect: [{}]\n", 6, "expected an evaluator, got none"),
     (BASE.replace("expect: [no_errors]\n", "") + CASES, 4, "nothing is expected of the case 'a'"),
     (BASE.replace("rules.yaml", "no.yaml") + CASES, 2, "script: there is no"),
-    (BASE + CASES + "tape: x.tape\n", 1, "expected one of script, tape and live; got script and tape"),
+    (
+        BASE + CASES + "tape: x.tape\n",
+        1,
+        "expected one of script, tape and live (or tape with live); got script and tape",
+    ),
     (BASE + CASES + "workspace: nowhere\n", 6, "workspace: there is no folder"),
     (BASE + "cases: no.csv\n", 4, "cases: there is no"),
     (BASE + "cases: rules.yaml\n", 4, ".jsonl, .csv"),
@@ -207,3 +212,54 @@ def test_turns_are_read_with_their_evaluators_and_their_mistakes_told_by_line(wr
         load_suite(written(text + "      - input: for two\n        expect: [contians: two]\n"))
     [problem] = caught.value.problems
     assert (problem.line, problem.key) == (10, "cases[0].turns[1].expect[0].contians")
+
+
+def test_limits_are_of_all_providers_or_by_name(written):
+    cases = "cases: [{input: x}]\n"
+    of_all = load_suite(written(BASE + cases + "limits: {requests_per_minute: 60, concurrency: 2}\n")).limits
+    assert of_all == {"": ProviderLimits(requests_per_minute=60, concurrency=2)}
+    by_name = load_suite(written(BASE + cases + "limits: {openai: {tokens_per_minute: 9000}}\n")).limits
+    assert by_name == {"openai": ProviderLimits(tokens_per_minute=9000)}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("limits: {requests_per_minut: 3}", ":4: limits.requests_per_minut: unknown key; did you mean"),
+        (
+            "limits: {requests_per_minute: 0}",
+            ":4: limits.requests_per_minute: a limit of a provider is a num",
+        ),
+        (
+            "limits: {opnai: {concurrency: 1}}",
+            "limits.opnai: expected a provider (openai, anthropic, gemini)",
+        ),
+        ("limits: {openai: {concurrency: 1.5}}", ":4: limits.openai.concurrency: expected a whole number"),
+        ("limits: {openai: {concurrency: 1}, attempts: 3}", "limits.attempts: expected a provider"),
+        ("limits: 3", ":4: limits: expected a mapping"),
+        ("budget: {dollars: 3}", ":4: budget.dollars: unknown key"),
+        ("budget: {cost: 0}", ":4: budget.cost: the budget of an eval is a number above 0"),
+    ],
+)
+def test_a_limit_or_a_budget_that_cannot_be_is_told_with_its_line(written, words, told):
+    path = written(
+        BASE.replace("expect: [no_errors]\n", "cases: [{input: x, expect: [no_errors]}]\n") + words
+    )
+    with pytest.raises(EvalConfigError) as caught:
+        load_suite(path)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "model", ["script: rules.yaml", "live: openai/gpt-4.1", "script: rules.yaml\nlive: openai"]
+)
+def test_there_is_nothing_to_replay_without_a_recording(written, model):
+    path = written(f"agent: {{model: m}}\n{model}\ncases: [{{input: x, expect: [no_errors]}}]\n")
+    with pytest.raises(EvalConfigError, match="there is no recording to replay: expected a tape; got "):
+        load_suite(path, replay=True)
+
+
+def test_a_given_model_is_in_the_place_of_that_of_the_file(written):
+    made = object()
+    suite = load_suite(written(BASE + "cases: [{input: x}]\n"), model=lambda: made)
+    assert (suite.model(), suite.replayed) == (made, "")

@@ -32,6 +32,7 @@ from ._run import EvalTurn as EvalTurn
 from ._run import Evaluator as Evaluator
 from ._run import NamedEvaluator as NamedEvaluator
 from ._run import grade as grade
+from ._suite import EvalBudget as EvalBudget
 from ._suite import Suite as Suite
 from .evaluators._kinds import KINDS as KINDS
 from .evaluators._kinds import EvaluatorKind as EvaluatorKind

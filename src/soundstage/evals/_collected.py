@@ -52,7 +52,7 @@ class SuiteCase(pytest.Item):
             )
             store = RunStore(root)
             try:
-                report = asyncio.run(run_suite(self._suite, store=store, only=[self.name]))
+                report = asyncio.run(run_suite(self._suite, store=store, only=[self.name], alone=False))
             finally:
                 store.close()
         text = as_text(report)

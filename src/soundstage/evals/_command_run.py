@@ -12,10 +12,33 @@ from soundstage.cli import BAD_INPUT, FAILED, say, warn
 from soundstage.evals._command_compare import baseline_for, holds_baseline
 
 if TYPE_CHECKING:
-    from soundstage.evals import EvalReport, ScoredRun, Suite
+    from soundstage.evals import EvalReport
     from soundstage.runs import RunStore
 
 STORE: Final = ".soundstage"
+
+_Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="PROVIDER/MODEL",
+        help="Ask this model for real, in the place of that of the suite, e.g. openai/gpt-4.1.",
+    ),
+]
+_BaseUrl = Annotated[
+    str,
+    typer.Option(
+        "--base-url", metavar="URL", help="Where the provider of --model is, for compatible servers."
+    ),
+]
+_Replay = Annotated[
+    bool,
+    typer.Option("--replay", help="Answer from the recording of the suite; ask no provider, spend no token."),
+]
+_MaxCost = Annotated[
+    float | None,
+    typer.Option("--max-cost", metavar="USD", help="Start no run that would be beyond so many dollars."),
+]
 
 
 def run(
@@ -26,6 +49,10 @@ def run(
     repeat: Annotated[
         int | None, typer.Option(min=1, help="Runs of each case. [default: as the suite says]")
     ] = None,
+    model: _Model = "",
+    base_url: _BaseUrl = "",
+    replay: _Replay = False,
+    max_cost: _MaxCost = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 4,
     resume: Annotated[
         bool,
@@ -51,56 +78,48 @@ def run(
     Each run is kept in the store, one by one. Ctrl-C keeps those that are over; `--resume` goes on after it, and after
     any other end.
 
-    Exit codes: 0 every case passed, 1 a case is below its pass rate or all is worse than the baseline, 2 wrong usage, a
-    suite that cannot be used, or runs that could not be made, 130 after Ctrl-C.
+    Exit codes: 0 every case passed, 1 a case is below its pass rate or lacks runs that a budget has left out, or all is
+    worse than the baseline, 2 wrong usage, a suite that cannot be used, or runs that could not be made, 130 after
+    Ctrl-C.
 
     Example: `soundstage eval run suite.yaml --repeat 20 --markdown summary.md`
     """
-    import msgspec
-
-    from soundstage.evals import kept_report, load_suite, run_suite
+    from soundstage.evals import kept_report, run_suite
+    from soundstage.evals._chosen import chosen_suite, limited_suite
+    from soundstage.evals._progress import EvalProgress
     from soundstage.runs import RunStore
 
-    chosen, kept = load_suite(suite), RunStore(store)
-    if repeat is not None:
-        cases = [msgspec.structs.replace(one, repeat=None) for one in chosen.cases]
-        chosen = msgspec.structs.replace(chosen, repeat=repeat, cases=cases)
+    chosen = chosen_suite(suite, model=model, base_url=base_url, replay=replay)
+    chosen, kept = limited_suite(chosen, repeat=repeat, max_cost=max_cost), RunStore(store)
     wanted = baseline_for(chosen, baseline)
-    told = _Progress(chosen, case or ())
+    told = EvalProgress()
     try:
         report = asyncio.run(
             run_suite(
-                chosen, store=kept, only=case or (), resume=resume, concurrency=concurrency, on_run=told.tell
+                chosen,
+                store=kept,
+                only=case or (),
+                resume=resume,
+                concurrency=concurrency,
+                on_begin=told.begin,
+                on_run=told.tell,
             )
         )
     except KeyboardInterrupt:
-        warn(f"interrupted; {told.done} runs are kept: soundstage eval run {suite} --resume")
-        if told.done:
+        told.end()
+        same = f"{suite}{f' --model {model}' if model else ''}{' --replay' if replay else ''}"
+        warn(f"interrupted; {told.kept} runs are kept: soundstage eval run {same} --resume")
+        if told.kept:
             _write(kept_report(chosen, kept, only=case or ()), kept, junit, markdown)
         raise typer.Exit(130) from None
     finally:
         kept.close()
+    told.end()
     _write(report, kept, junit, markdown)
     if report.errors:
         raise typer.Exit(BAD_INPUT)
     if not (holds_baseline(report, wanted) and report.passed):
         raise typer.Exit(FAILED)
-
-
-class _Progress:
-    """A line on standard error for each run that is kept."""
-
-    def __init__(self, suite: Suite, only: list[str] | tuple[()]) -> None:
-        self.planned = sum(suite.runs_of(case) for case in suite.cases if not only or case.name in only)
-        self.done = 0
-
-    def tell(self, run: ScoredRun) -> None:
-        """Tell of one run."""
-        self.done += run.outcome != "error"
-        reason = f": {run.reason}" if run.reason else ""
-        warn(
-            f"[{self.done}/{self.planned}] {run.case} run {run.number}: {run.outcome}{reason}".splitlines()[0]
-        )
 
 
 def _write(report: EvalReport, store: RunStore, junit: Path | None, markdown: Path | None) -> None:

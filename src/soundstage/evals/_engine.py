@@ -11,16 +11,19 @@ again by the next `--resume`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from soundstage.clock import running_clock
 from soundstage.errors import ConfigError, UnknownNameError, did_you_mean
 from soundstage.evals._executor import Executor, LocalExecutor, RunMaker
 from soundstage.evals._features import read_run
 from soundstage.evals._making import DRIVER, EvalRunPlan, MadeRun
 from soundstage.evals._report import EvalReport, ScoredRun, report_of
+from soundstage.evals._spending import EvalSpending
 from soundstage.evals._suite import Suite
 from soundstage.runs import RunStore, new_run_id
 
@@ -34,7 +37,9 @@ async def run_suite(
     only: Sequence[str] = (),
     resume: bool = False,
     concurrency: int = CONCURRENCY,
+    alone: bool = True,
     executor: Executor | None = None,
+    on_begin: Callable[[int, int], None] = lambda *_: None,
     on_run: Callable[[ScoredRun], None] = lambda _: None,
 ) -> EvalReport:
     """Run every case of a suite as often as it says, and count.
@@ -45,7 +50,9 @@ async def run_suite(
         only: names of cases; all unless given.
         resume: go on with the last eval of this suite in the store: its runs are not repeated.
         concurrency: runs at a time.
+        alone: whether to refuse to run while another eval of this suite does, in this store.
         executor: makes the runs; this process unless given.
+        on_begin: told how many runs there are already, and how many there are to be.
         on_run: told of each run when it is kept, in the order of their ends.
 
     Returns:
@@ -54,22 +61,55 @@ async def run_suite(
     Raises:
         UnknownNameError: for a case that the suite does not have.
         ConfigError: if the suite is another one since the eval that is to be resumed.
+        StoreBusyError: if another eval of this suite is under way; the message names its process.
+        PricingError: if dollars are limited, and nobody knows what a run costs.
     """
-    eval_id, kept = _earlier(suite, store) if resume else (new_run_id(), {})
     plans = list(_plans(suite, only))
+    held = store.claim(f"the eval {suite.name}", doing=f"run the eval {suite.name}")
+    with held if alone else contextlib.nullcontext():
+        earlier = _earlier(suite, store) if resume else (new_run_id(), {})
+        on_begin(sum((plan.case.name, plan.number) in earlier[1] for plan in plans), len(plans))
+        return await _run(suite, plans, store, earlier, executor or LocalExecutor(), concurrency, on_run)
+
+
+async def _run(
+    suite: Suite,
+    plans: Sequence[EvalRunPlan],
+    store: RunStore,
+    earlier: tuple[str, Mapping[tuple[str, int], ScoredRun]],
+    executor: Executor,
+    concurrency: int,
+    on_run: Callable[[ScoredRun], None],
+) -> EvalReport:
+    """Make the runs that an eval does not have yet."""
+    eval_id, kept = earlier
+    spending = EvalSpending(suite, running_clock(), kept.values())
     rows = {(run.case, run.number): run for run in kept.values()}
     waiting = iter([plan for plan in plans if (plan.case.name, plan.number) not in rows])
 
+    turn = asyncio.Lock()
+
+    async def admitted() -> EvalRunPlan | None:
+        async with turn:  # so that runs start in the order of the suite, whatever is left out
+            plan = next(waiting, None)
+            return plan if plan and await spending.admits(plan.case.name, plan.number) else None
+
     async def work(make: RunMaker) -> None:
-        for plan in waiting:
+        while (plan := await admitted()) is not None:
             run = await _kept(await make(plan), store, eval_id)
             rows[run.case, run.number] = run
             on_run(run)
+            await spending.over(run)
 
-    async with (executor or LocalExecutor()).open(suite) as make, asyncio.TaskGroup() as group:
-        for _ in range(max(1, concurrency)):
-            group.create_task(work(make))
-    return report_of(suite, _ordered(plans, rows), eval_id)
+    try:
+        async with executor.open(suite) as make, asyncio.TaskGroup() as group:
+            for _ in range(max(1, concurrency)):
+                group.create_task(work(make))
+    except ExceptionGroup as errors:
+        if len(errors.exceptions) > 1:
+            raise
+        raise errors.exceptions[0] from None
+    return report_of(suite, _ordered(plans, rows), eval_id, planned=_cases(plans), left_out=spending.left_out)
 
 
 def kept_report(suite: Suite, store: RunStore, *, only: Sequence[str] = ()) -> EvalReport:
@@ -79,7 +119,12 @@ def kept_report(suite: Suite, store: RunStore, *, only: Sequence[str] = ()) -> E
         ConfigError: if the suite is another one since.
     """
     eval_id, kept = _earlier(suite, store)
-    return report_of(suite, _ordered(list(_plans(suite, only)), kept), eval_id)
+    plans = list(_plans(suite, only))
+    return report_of(suite, _ordered(plans, kept), eval_id, planned=_cases(plans))
+
+
+def _cases(plans: Sequence[EvalRunPlan]) -> set[str]:
+    return {plan.case.name for plan in plans}
 
 
 def _ordered(plans: Sequence[EvalRunPlan], rows: Mapping[tuple[str, int], ScoredRun]) -> list[ScoredRun]:
@@ -124,7 +169,14 @@ def _earlier(suite: Suite, store: RunStore) -> tuple[str, dict[tuple[str, int], 
 async def _kept(made: MadeRun, store: RunStore, eval_id: str) -> ScoredRun:
     """Keep a run, and read it as it is kept; one that is no result is told."""
     if made.record is None:
-        return ScoredRun(case=made.case, number=made.number, outcome="error", reason=made.problem)
+        return ScoredRun(
+            case=made.case,
+            number=made.number,
+            outcome="error",
+            reason=made.problem,
+            tokens=made.tokens,
+            cost=made.cost,
+        )
     record = msgspec.structs.replace(made.record, labels={**made.record.labels, "eval": eval_id})
     return read_run(
         await asyncio.to_thread(

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from soundstage.evals._gates import EvalGates
 from soundstage.evals._making import EvalRunPlan, MadeRun, make_run
 from soundstage.evals._suite import Suite
 
@@ -29,4 +30,4 @@ class LocalExecutor:
     @contextlib.asynccontextmanager
     async def open(self, suite: Suite) -> AsyncIterator[RunMaker]:
         """Nothing has to be started."""
-        yield functools.partial(make_run, suite)
+        yield functools.partial(make_run, suite, gates=EvalGates(suite.limits))

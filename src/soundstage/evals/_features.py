@@ -9,6 +9,7 @@ from typing import Final
 
 from soundstage.evals._events import Grade
 from soundstage.evals._report import ScoredRun
+from soundstage.live import ModelThrottled
 from soundstage.runs import StoredRun
 from soundstage.trace import Trace
 
@@ -17,7 +18,7 @@ _LONGEST: Final = 100  # characters of a feature, which is a line of a report
 
 def read_run(stored: StoredRun) -> ScoredRun:
     """A run as the store has it, so that one that was resumed and one that was just made are read the same way."""
-    record, records = stored.record, stored.journal()
+    record, records, trace = stored.record, stored.journal(), stored.trace()
     return ScoredRun(
         case=record.labels["case"],
         number=int(record.labels["number"]),
@@ -28,7 +29,9 @@ def read_run(stored: StoredRun) -> ScoredRun:
         tokens=record.tokens or 0,
         cost=record.cost,
         reason=record.reason,
-        features=tuple(sorted({feature[:_LONGEST] for feature in features_of(stored.trace())})),
+        unpriced=trace.cost().reason if record.cost is None else "",
+        throttled=sum(isinstance(one.event, ModelThrottled) for one in records),
+        features=tuple(sorted({feature[:_LONGEST] for feature in features_of(trace)})),
     )
 
 

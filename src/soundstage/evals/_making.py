@@ -21,12 +21,14 @@ from soundstage.errors import (
 from soundstage.evals._agents import EvalPlace
 from soundstage.evals._conversation import AnsweredTurn, converse, grade_turns
 from soundstage.evals._events import Grade
+from soundstage.evals._gates import EvalGates
 from soundstage.evals._run import Case, EvalRun, grade
 from soundstage.evals._suite import Suite
 from soundstage.host import Composition
 from soundstage.journal import Contents, Journal, Record, Redactor
+from soundstage.live import LimitedModel
 from soundstage.models import JournaledModel, Model, PlacedModel
-from soundstage.runs import AgentRunner, Retry, RunContext, RunRecord, RunResult
+from soundstage.runs import AgentRunner, Retry, RunContext, RunRecord, RunResult, build_result
 from soundstage.tapes import ReplayModel, Verdict
 from soundstage.worlds import Workspace
 
@@ -53,6 +55,8 @@ class MadeRun(msgspec.Struct, frozen=True, kw_only=True):
         case: name of the case.
         number: from 1, among the runs of the case.
         problem: why it is no result: it could not be made or graded; empty if it is one.
+        tokens: that it has taken all the same, if it is no result.
+        cost: US dollars, likewise; `None` if that is not known.
         record: what is known of it; `None` if it is no result.
         journal: its records, with its grades.
         contents: what the records refer to.
@@ -62,18 +66,20 @@ class MadeRun(msgspec.Struct, frozen=True, kw_only=True):
     case: str
     number: int
     problem: str = ""
+    tokens: int = 0
+    cost: float | None = 0.0
     record: RunRecord | None = None
     journal: Sequence[Record] = ()
     contents: Contents | None = None
     redactor: Redactor | None = None
 
 
-async def make_run(suite: Suite, plan: EvalRunPlan) -> MadeRun:
-    """Make one run, and grade it."""
+async def make_run(suite: Suite, plan: EvalRunPlan, gates: EvalGates | None = None) -> MadeRun:
+    """Make one run, and grade it. The gates are those that runs of one process share."""
     journal = Journal(clock=SystemClock())
     try:
         started = journal.clock.wall()
-        result, grades = await _graded(suite, plan, journal)
+        result, grades = await _graded(suite, plan, journal, gates or EvalGates(suite.limits))
         record = RunRecord(
             id=result.id,
             started=started,
@@ -103,16 +109,26 @@ async def make_run(suite: Suite, plan: EvalRunPlan) -> MadeRun:
             redactor=journal.redactor,
         )
     except _OURS as error:
-        return MadeRun(case=plan.case.name, number=plan.number, problem=str(error))
+        spent = build_result(journal.read())
+        return MadeRun(
+            case=plan.case.name,
+            number=plan.number,
+            problem=str(error),
+            tokens=spent.usage.total_tokens,
+            cost=0.0 if spent.cost is None else spent.cost.amount,
+        )
     finally:
         journal.close()
 
 
-async def _graded(suite: Suite, plan: EvalRunPlan, journal: Journal) -> tuple[RunResult, list[Grade]]:
+async def _graded(
+    suite: Suite, plan: EvalRunPlan, journal: Journal, gates: EvalGates
+) -> tuple[RunResult, list[Grade]]:
     parts = Composition(journal, ids=IdSource(plan.number))
     workspace = parts.add(Workspace)
     model = suite.model()
-    server = parts.serve(model)
+    asked = gates.around(model, journal)
+    server = parts.serve(asked)
     async with parts:
         if suite.workspace is not None:
             await asyncio.to_thread(shutil.copytree, suite.workspace, workspace.root, dirs_exist_ok=True)
@@ -121,7 +137,7 @@ async def _graded(suite: Suite, plan: EvalRunPlan, journal: Journal) -> tuple[Ru
         workspace.record_changes()
         place = EvalPlace(
             journal,
-            JournaledModel(model, journal),
+            JournaledModel(asked, journal),
             server,
             workspace,
             {**(model.variables if isinstance(model, PlacedModel) else {}), **server.environment()},
@@ -129,6 +145,7 @@ async def _graded(suite: Suite, plan: EvalRunPlan, journal: Journal) -> tuple[Ru
         )
         answered: list[AnsweredTurn] = []
         result, failure = await _made(suite, plan, place, answered)
+        _require_provider(asked, result)
         run = EvalRun(case=plan.case, result=result, folder=workspace.root)
         grades = [*_divergence(model), *([failure] if failure is not None else [])]
         grades += await grade_turns(run, answered, journal)
@@ -149,6 +166,20 @@ def verdict_text(verdict: Verdict) -> str:
     """The verdict on a run, with the command that records its suite again."""
     told = msgspec.structs.replace(verdict, again="soundstage eval record SUITE --live PROVIDER").text()
     return "\n".join(line for line in told.splitlines() if not line.startswith("  accept:"))
+
+
+def _require_provider(asked: Model, result: RunResult) -> None:
+    """Refuse a run that its provider has kept from its end: that is no failure of the agent."""
+    if not isinstance(asked, LimitedModel):
+        return
+    if asked.problem is not None:
+        raise asked.problem
+    if result.abort == "timeout" and asked.waited:
+        raise EnvironmentProblem(
+            "the run had no time left",
+            seen=f"its requests waited {asked.waited:.1f} s for the limits of the provider",
+            hint="give runs more time (timeout), or lower --concurrency",
+        )
 
 
 def _place_model(model: Model, workspace: Workspace, home: Path) -> None:

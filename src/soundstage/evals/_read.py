@@ -17,8 +17,9 @@ from soundstage.errors import ScriptError, did_you_mean
 from soundstage.evals._agents import ClaudeCodeAgent, CommandAgent, EvalAgent, FunctionAgent, ModelAgent
 from soundstage.evals._errors import EvalConfigError
 from soundstage.evals._run import Case, EvalTurn, NamedEvaluator
-from soundstage.evals._suite import TIMEOUT, Suite, wrong_turns
+from soundstage.evals._suite import TIMEOUT, EvalBudget, Suite, wrong_turns
 from soundstage.evals.evaluators._kinds import evaluator_of
+from soundstage.live import ProviderLimits
 from soundstage.models import Model, ScriptedModel, load_script
 from soundstage.scripts import (
     SourceNode,
@@ -36,6 +37,7 @@ from soundstage.scripts import (
 from soundstage.wings import reader_of
 
 DRIVERS: Final = ("claude_code",)
+PROVIDERS: Final = ("openai", "anthropic", "gemini")
 Expected = list[str | dict[str, Any]]
 
 
@@ -95,9 +97,11 @@ class SuiteSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pass_rate: float = 1.0
     timeout: float = TIMEOUT
     workspace: str | None = None
+    limits: dict[str, Any] = {}
+    budget: EvalBudget = EvalBudget()
 
 
-def load_suite(path: Path | str, *, model: Callable[[], Model] | None = None) -> Suite:
+def load_suite(path: Path | str, *, model: Callable[[], Model] | None = None, replay: bool = False) -> Suite:
     """The suite of a YAML or JSON file.
 
     Files that it names are looked up beside it, and its folder is put on `sys.path` for `python:`.
@@ -105,6 +109,7 @@ def load_suite(path: Path | str, *, model: Callable[[], Model] | None = None) ->
     Args:
         path: the file.
         model: makes the model of each run, in the place of the script, the tape or the live model of the file.
+        replay: whether its tape answers, also in the place of a live model.
 
     Raises:
         EvalConfigError: with all that is wrong, each with file, line and key.
@@ -117,15 +122,16 @@ def load_suite(path: Path | str, *, model: Callable[[], Model] | None = None) ->
             suite = load_suite("evals/suite.yaml")
             print([case.name for case in suite.cases])
     """
-    return _Reading(Path(path), model).suite()
+    return _Reading(Path(path), model, replay=replay).suite()
 
 
 class _Reading:
     """Reads one suite; everything that is wrong is collected in one report."""
 
-    def __init__(self, path: Path, model: Callable[[], Model] | None = None) -> None:
+    def __init__(self, path: Path, model: Callable[[], Model] | None = None, *, replay: bool = False) -> None:
         self._path = path
-        self._given = model
+        self._given, self._replay = model, replay
+        self._replayed = ""
         self._folder = path.parent
         self._report = SourceReport(shown(path))
         self._read: list[bytes] = []  # all that belongs to the suite
@@ -145,6 +151,7 @@ class _Reading:
         cases = self._cases(source, node)
         expect = self._evaluators(items_of(node, "expect"), "expect")
         workspace = self._workspace(source.workspace, node)
+        limits = self._limits(node)
         if self._report.problems or agent is None or model is None:
             raise EvalConfigError(sorted_problems(self._report))
         try:
@@ -158,6 +165,9 @@ class _Reading:
                 pass_rate=source.pass_rate,
                 timeout=source.timeout,
                 workspace=workspace,
+                limits=limits,
+                budget=source.budget,
+                replayed=self._replayed,
                 fingerprint=hashlib.sha256(b"\0".join(self._read)).hexdigest(),
             )
         except EvalConfigError as error:
@@ -187,13 +197,23 @@ class _Reading:
         if self._given is not None:
             return self._given
         given = [name for name in ("script", "tape", "live") if getattr(source, name) is not None]
+        if self._replay and "tape" not in given:
+            seen = " and ".join(given) or "none"
+            self._report.add(
+                node.line, "tape", f"there is no recording to replay: expected a tape; got {seen}"
+            )
+            return None
+        if given == ["tape", "live"]:
+            given.remove("live" if self._replay else "tape")
         if not given and source.agent.model is not None:
             return live_models(source.agent.model)
         if len(given) != 1:
             got = " and ".join(given) or "none"
-            self._report.add(node.line, "script", f"expected one of script, tape and live; got {got}")
+            self._report.add(
+                node.line, "script", f"expected one of script, tape and live (or tape with live); got {got}"
+            )
             return None
-        if source.live is not None:
+        if source.live is not None and given == ["live"]:
             try:
                 return live_models(source.live)
             except ScriptError as error:
@@ -210,7 +230,27 @@ class _Reading:
             self._report.add(node.fields["tape"].line, "tape", f"{path.name} is no tape")
             return None
         models: Callable[[], Model] = made(path)
+        self._replayed = path.name
         return models
+
+    def _limits(self, node: SourceNode) -> dict[str, ProviderLimits]:
+        """Limits of all providers, or by the name of one."""
+        if "limits" not in node.fields:
+            return {}
+        given = node.fields["limits"].node
+        if not any(field.node.fields for field in given.fields.values()):
+            of_all = convert_source(ProviderLimits, given, self._report, key="limits")
+            return {} if of_all is None else {"": of_all}
+        found = {}
+        for name, field in given.fields.items():
+            key = f"limits.{name}"
+            if name not in PROVIDERS:
+                hint = did_you_mean(name, PROVIDERS)
+                told = f"expected a provider ({', '.join(PROVIDERS)}) with its limits; got {name!r}"
+                self._report.add(field.line, key, "; ".join(filter(None, (told, hint))))
+            elif (limits := convert_source(ProviderLimits, field.node, self._report, key=key)) is not None:
+                found[name] = limits
+        return found
 
     def _file(self, name: str, line: int, key: str) -> Path | None:
         path = self._folder / name

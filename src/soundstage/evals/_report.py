@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -38,6 +38,8 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
         tokens: of all replies.
         cost: US dollars; `None` if it is not known.
         reason: why it did not pass, the first of them.
+        unpriced: why its cost is not known.
+        throttled: requests that the provider turned away for a while; no failure of the agent.
         features: tools that it called, and with what.
     """
 
@@ -50,6 +52,8 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     cost: float | None = None
     reason: str = ""
+    unpriced: str = ""
+    throttled: int = 0
     features: tuple[str, ...] = ()
 
 
@@ -98,15 +102,19 @@ class EvalReport(msgspec.Struct, frozen=True, kw_only=True):
         suite: its name.
         eval: the id of this eval, by which the store finds its runs.
         cases: in the order of the suite.
+        left_out: why runs were left out, if the budget of the eval had no room for them.
+        replayed: the recording that answered in the place of a provider, if one did.
     """
 
     suite: str
     eval: str
     cases: tuple[CaseReport, ...]
+    left_out: str = ""
+    replayed: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether every case passed."""
+        """Whether every case passed. One that lacks runs has not."""
         return all(case.passed for case in self.cases)
 
     @property
@@ -120,6 +128,11 @@ class EvalReport(msgspec.Struct, frozen=True, kw_only=True):
         return pass_rate(
             sum(case.rate.passed for case in self.cases), sum(case.rate.runs for case in self.cases)
         )
+
+    @property
+    def throttled(self) -> int:
+        """Requests that providers turned away for a while, and that were sent again."""
+        return sum(run.throttled for case in self.cases for run in case.runs)
 
     @property
     def mean(self) -> ClusteredMean | None:
@@ -153,12 +166,22 @@ class EvalReport(msgspec.Struct, frozen=True, kw_only=True):
                 **_rate_as_json(self.rate),
                 "standard_error": None if mean is None else mean.error,
                 "cost": self.cost,
+                "throttled": self.throttled,
             },
+            "left_out": self.left_out,
+            "replayed": self.replayed,
         }
 
 
-def report_of(suite: Suite, runs: Sequence[ScoredRun], eval_id: str) -> EvalReport:
-    """The report of some runs of a suite: of the cases that they are of, in the order of the suite."""
+def report_of(
+    suite: Suite,
+    runs: Sequence[ScoredRun],
+    eval_id: str,
+    *,
+    planned: Collection[str] = (),
+    left_out: str = "",
+) -> EvalReport:
+    """The report of some runs of a suite: the cases that they are of, and those planned, in the order of the suite."""
     by_case: dict[str, list[ScoredRun]] = {}
     for run in runs:
         by_case.setdefault(run.case, []).append(run)
@@ -167,7 +190,7 @@ def report_of(suite: Suite, runs: Sequence[ScoredRun], eval_id: str) -> EvalRepo
         found = tuple(sorted(by_case.get(case.name, ()), key=lambda run: run.number))
         counted = [run for run in found if run.outcome != "error"]
         passed = sum(run.outcome == "passed" for run in counted)
-        if found:
+        if found or case.name in planned:
             cases.append(
                 CaseReport(
                     name=case.name,
@@ -179,7 +202,9 @@ def report_of(suite: Suite, runs: Sequence[ScoredRun], eval_id: str) -> EvalRepo
                     fingerprint=suite.fingerprint_of(case),
                 )
             )
-    return EvalReport(suite=suite.name, eval=eval_id, cases=tuple(cases))
+    return EvalReport(
+        suite=suite.name, eval=eval_id, cases=tuple(cases), left_out=left_out, replayed=suite.replayed
+    )
 
 
 def _separating(runs: Sequence[ScoredRun]) -> tuple[Separation, ...]:
@@ -224,7 +249,16 @@ def _case_as_json(case: CaseReport) -> dict[str, Any]:
             {
                 **{
                     name: getattr(run, name)
-                    for name in ("number", "outcome", "run", "seconds", "tokens", "cost", "reason")
+                    for name in (
+                        "number",
+                        "outcome",
+                        "run",
+                        "seconds",
+                        "tokens",
+                        "cost",
+                        "throttled",
+                        "reason",
+                    )
                 },
                 "grades": [
                     {

@@ -89,9 +89,17 @@ def _total(report: EvalReport) -> str:
     error = f" ± {mean.error:.1%}" if mean is not None and mean.error is not None else ""
     cost = "cost not known" if report.cost is None else f"${report.cost:.4f}"
     errors = f", {len(report.errors)} runs with errors" if report.errors else ""
+    planned = sum(case.planned for case in report.cases)
+    missing = planned - sum(len(case.runs) for case in report.cases)
     good = sum(case.passed for case in report.cases)
     runs = f"{rate.passed} of {rate.runs} runs = {rate.rate:.0%}{error}{errors}"
-    return f"{good} of {len(report.cases)} cases passed; {runs}; {cost}"
+    busy = f"; {report.throttled} requests were turned away for a while" if report.throttled else ""
+    lines = [f"{good} of {len(report.cases)} cases passed; {runs}; {cost}{busy}"]
+    if report.replayed:
+        lines.append(f"replayed from {report.replayed}: no provider was asked, and no token spent")
+    if report.left_out:
+        lines.append(f"{missing} of {planned} runs are left out: {report.left_out}")
+    return "\n".join(lines)
 
 
 def _indented(text: str) -> str:

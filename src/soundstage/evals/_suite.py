@@ -4,18 +4,49 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from soundstage.errors import ScriptProblem
+from soundstage.errors import ScriptProblem, WrongValueError
 from soundstage.evals._agents import EvalAgent
 from soundstage.evals._errors import EvalConfigError
 from soundstage.evals._run import Case, NamedEvaluator
+from soundstage.live import ProviderLimits
 from soundstage.models import Model
 
 TIMEOUT = 300.0
+
+
+class EvalBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The most that a whole eval may take; a kind that is not given has no limit.
+
+    No run is started that would be beyond it, by the largest one so far. Those under way are not ended.
+
+    Args:
+        cost: US dollars of all its runs.
+        tokens: of all its runs.
+        seconds: since it was started, or resumed.
+
+    Raises:
+        WrongValueError: for a number that is not above zero.
+
+    Example:
+        >>> EvalBudget(cost=2.5).tokens is None
+        True
+    """
+
+    cost: float | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise WrongValueError("the budget of an eval is a number above 0", seen=f"{name}={value!r}")
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +62,10 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         pass_rate: the share of the runs of a case that has to pass.
         timeout: seconds that a run may take.
         workspace: a folder; each run works in a copy.
+        limits: how providers may be asked: those of all, or by the name of the provider (`openai`, `anthropic`,
+            `gemini`).
+        budget: the most that an eval of it may take.
+        replayed: the recording that answers in the place of a provider, if one does.
         fingerprint: of the files that it was read from; two suites of one fingerprint are the same.
 
     Raises:
@@ -59,6 +94,9 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     pass_rate: float = 1.0
     timeout: float = TIMEOUT
     workspace: Path | None = None
+    limits: ProviderLimits | Mapping[str, ProviderLimits] = {}
+    budget: EvalBudget = EvalBudget()
+    replayed: str = ""
     fingerprint: str = ""
 
     def __post_init__(self) -> None:

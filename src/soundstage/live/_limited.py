@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import count
 
 from soundstage.errors import EnvironmentProblem, ProviderError
 from soundstage.journal import Journal
@@ -51,29 +52,34 @@ class LimitedModel(Wrapper):
             EnvironmentProblem: if the provider turns it away as often as the limits allow.
         """
         guess = asked_tokens(request)
-        attempt = 0
-        while True:
-            attempt += 1
-            begun, came = False, self._gate.clock.now()
-            async with self._gate.passage(guess):
-                self.waited += self._gate.clock.now() - came
-                stream = self.inner.stream(request)
-                try:
-                    async for chunk in stream:
-                        begun = True
-                        if isinstance(chunk, FinishChunk):
-                            self._gate.correct(chunk.usage.total_tokens - guess)
-                        yield chunk
-                    return
-                except ProviderError as error:
-                    if begun or error.status not in BUSY:
-                        raise
-                    self._turned_away(error, attempt)
-                except EnvironmentProblem as problem:
-                    self.problem = problem
+        for attempt in count(1):
+            begun = False
+            await self._enter(guess)
+            stream = self.inner.stream(request)
+            try:
+                async for chunk in stream:
+                    begun = True
+                    if isinstance(chunk, FinishChunk):
+                        self._gate.correct(chunk.usage.total_tokens - guess)
+                    yield chunk
+                return
+            except ProviderError as error:
+                if begun or error.status not in BUSY:
                     raise
-                finally:
-                    await close(stream)
+                self._turned_away(error, attempt)
+            except EnvironmentProblem as problem:
+                self.problem = problem
+                raise
+            finally:
+                self._gate.leave()
+                await close(stream)
+
+    async def _enter(self, tokens: int) -> None:
+        came = self._gate.clock.now()
+        try:
+            await self._gate.enter(tokens)
+        finally:
+            self.waited += self._gate.clock.now() - came
 
     def _turned_away(self, error: ProviderError, attempt: int) -> None:
         """Shut the gate for a while; or give up."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 import msgspec
@@ -67,23 +67,31 @@ class ProviderGate:
         self._tokens = _Pace(self.limits.tokens_per_minute)
         self._queue = asyncio.Lock()
         most = self.limits.concurrency
-        self._slots = asyncio.Semaphore(most) if most is not None else contextlib.nullcontext()
+        self._slots = asyncio.Semaphore(most) if most is not None else None
         self._shut_until = 0.0
 
-    @contextlib.asynccontextmanager
-    async def passage(self, tokens: int) -> AsyncIterator[None]:
-        """Wait for a turn, and hold it for as long as the request takes.
+    async def enter(self, tokens: int) -> None:
+        """Wait for a turn; who has got it calls `leave` when the request is over.
 
         Args:
             tokens: that the request takes, as far as is known.
         """
-        async with self._slots:
+        if self._slots is not None:
+            await self._slots.acquire()
+        try:
             async with self._queue:
                 while (wait := self._opens() - self.clock.now()) > 0:
                     await self.clock.sleep(wait)
                 self._requests.take(self.clock.now(), 1)
                 self._tokens.take(self.clock.now(), tokens)
-            yield
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Make room for the next one."""
+        if self._slots is not None:
+            self._slots.release()
 
     def _opens(self) -> float:
         return max(self._shut_until, self._requests.free_at, self._tokens.free_at)

@@ -69,6 +69,7 @@ class LiveModel:
 
     Attributes:
         provider: `openai`, `anthropic` or `gemini`: whose limits count.
+        model: the model to ask, if it was given.
         url: where it is asked.
 
     Raises:
@@ -100,7 +101,7 @@ class LiveModel:
         self._host = urlsplit(self.url).hostname or ""
         self._near = self._host in _LOOPBACK
         self._proxy = None if self._near else real_proxy(self.url)
-        self._model = model
+        self.model = model
         self._silence = silence
         self._context: Any = None
 
@@ -152,7 +153,7 @@ class LiveModel:
                 seen=f"a request in the format {request.format}",
                 hint="point the app at the endpoint of that format, or use a LiveModel of the other one",
             )
-        return self._model or request.model
+        return self.model or request.model
 
     def _client(self) -> Any:
         """A client for one request. What is expensive about one, the certificates, is read once."""

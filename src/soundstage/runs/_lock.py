@@ -53,13 +53,14 @@ class _Waiting:
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, doing: str, within: float = WITHIN) -> Iterator[None]:
-    """Hold the lock of a store.
+def locked(path: Path, *, doing: str, within: float = WITHIN, of: str = "") -> Iterator[None]:
+    """Hold a lock: that of a store, or another one.
 
     Args:
         path: the file of the lock, made if it is missing.
         doing: tells others for what it is held.
         within: seconds to wait for it; 0 asks once.
+        of: in words, what is locked; the store, unless given.
 
     Raises:
         StoreBusyError: if somebody else has it all that time; the message says who.
@@ -70,9 +71,9 @@ def locked(path: Path, *, doing: str, within: float = WITHIN) -> Iterator[None]:
     except BlockingIOError:
         if within <= 0:
             os.close(handle)
-            raise _busy(path) from None
+            raise _busy(path, of) from None
         if not _Waiting(handle).within(within):
-            raise _busy(path) from None
+            raise _busy(path, of) from None
     except BaseException:
         os.close(handle)
         raise
@@ -87,12 +88,12 @@ def locked(path: Path, *, doing: str, within: float = WITHIN) -> Iterator[None]:
         os.close(handle)
 
 
-def _busy(path: Path) -> StoreBusyError:
+def _busy(path: Path, of: str) -> StoreBusyError:
     holder = ""
     with contextlib.suppress(OSError):
         holder = path.read_bytes()[:_HOLDER].decode(errors="replace").strip()
     return StoreBusyError(
-        f"the store {path.parent} is in use",
+        f"{of or f'the store {path.parent}'} is in use",
         seen=f"its lock is held by {holder or 'another process'}",
         hint="try again when that is over",
     )

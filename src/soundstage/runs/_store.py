@@ -16,6 +16,7 @@ finds (`_catalogue`).
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -41,7 +42,7 @@ from soundstage.runs._cleaning import Cleanup, CleanupResult, Retention, is_shor
 from soundstage.runs._disk import Disk
 from soundstage.runs._errors import RunNotFoundError, told
 from soundstage.runs._files import ContentSource
-from soundstage.runs._lock import WITHIN
+from soundstage.runs._lock import WITHIN, locked
 from soundstage.runs._objects import Content, Objects, StagedContent
 from soundstage.runs._query import RunQuery
 from soundstage.runs._record import (
@@ -176,6 +177,24 @@ class RunStore:
             with self.catalogue.held("keep a run"):
                 self._commit(folder / "run", bundle, staged.values())
         return StoredRun(self.folder_of(bundle.run), bundle, self.objects)
+
+    @contextlib.contextmanager
+    def claim(self, name: str, *, doing: str) -> Iterator[None]:
+        """Hold a name in this store, so that nobody does the same at once. It is let go with whoever holds it.
+
+        Args:
+            name: in words; others that claim the same name are refused.
+            doing: tells them for what it is held.
+
+        Raises:
+            StoreBusyError: if somebody else, or another part of this program, holds it; the message says who.
+        """
+        with told("be used", self.root):
+            folder = self.root / "locks"
+            self.disk.make_folder(folder)
+        path = folder / hashlib.sha256(name.encode()).hexdigest()[:16]
+        with locked(path, doing=doing, within=0, of=f"{name} in the store {self.root}"):
+            yield
 
     def folder_of(self, record: RunRecord) -> Path:
         """The folder of a run."""
