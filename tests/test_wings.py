@@ -52,6 +52,27 @@ print(*sorted(name for name in sys.modules if name.startswith(tuple(ours))))
     assert done.stdout.split() == sorted(name for wing in wings() for name in wing.fixtures)
 
 
+LOADED = """
+import atexit, sys
+from soundstage import cli
+
+def told():
+    print(*{name.split(".")[1] for name in sys.modules if name.startswith("soundstage.")}, file=sys.stderr)
+
+atexit.register(told)
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "own"), [("schema", set()), ("runs", {"runs"}), ("diff", {"differences"})]
+)
+def test_a_command_loads_no_wing_but_its_own(command, own):
+    asked = [sys.executable, "-c", LOADED, command, "--help"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert set(done.stderr.split()) & {wing.name for wing in wings()} == own
+
+
 def test_a_wing_of_another_package_stands_beside_ours(installed):
     installed(tea="test_wings_tea:WING")
     sys.modules["test_wings_tea"] = type(sys)("test_wings_tea")

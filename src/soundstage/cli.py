@@ -224,21 +224,25 @@ def _stop(error: SoundstageError) -> NoReturn:
     sys.exit(FAILED if isinstance(error, ExpectationError) else BAD_INPUT)
 
 
-def _add_wings() -> None:
-    """The commands that wings bring: `soundstage <command>`, in `--help` as our own."""
-    for wing in wings():
-        for name, target in wing.commands.items():
-            command = load_target(target)
-            if isinstance(command, typer.Typer):
-                app.add_typer(command, name=name)
-            else:
-                app.command(name)(command)
+def _add_wings(asked: str) -> None:
+    """Add the commands that wings bring: `soundstage <command>`, in `--help` as our own.
+
+    To load those of all wings takes longer than most commands run, so a command that is asked for is added alone.
+    """
+    brought = {name: target for wing in wings() for name, target in wing.commands.items()}
+    ours = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    for name in brought if asked not in {*brought, *ours} else {asked} & set(brought):
+        command = load_target(brought[name])
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
 
 
 def main() -> None:
     """The console script."""
     try:
-        _add_wings()
+        _add_wings(next((word for word in sys.argv[1:] if not word.startswith("-")), ""))
         app()
     except SoundstageError as error:
         _stop(error)
