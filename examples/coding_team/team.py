@@ -49,7 +49,7 @@ def make_loop(
     """Runs the agents and the orchestrator.
 
     Args:
-        model: what answers; failures that may pass are tried again.
+        model: what answers; failures that may pass are tried again. One that is journaled already stays as it is.
         folder: the project.
         journal: the record of the run.
         model_name: the model to ask for.
@@ -63,8 +63,9 @@ def make_loop(
         agents = [msgspec.structs.replace(agent, timeout=PATIENCE * agent.max_timeout) for agent in agents]
     # It plans and has no tool for which it could use its permission, so the registry would refuse that.
     planner = msgspec.structs.replace(ORCHESTRATOR, permissions=frozenset())
+    journaled = model if isinstance(model, JournaledModel) else JournaledModel(model, journal)
     return AgentLoop(
-        RetryingModel(JournaledModel(model, journal)),
+        RetryingModel(journaled),
         AgentRegistry([*agents, planner], team_tools(folder)),
         journal=journal,
         ids=IdSource(),

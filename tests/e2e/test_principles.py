@@ -417,7 +417,9 @@ PRODUCTION = {
     "examples": sorted(
         path
         for path in (ROOT / "examples").rglob("*.py")
-        if (ROOT / "examples/scenarios") not in path.parents  # definitions of recordings: they have scripts
+        if {ROOT / "examples/scenarios", ROOT / "examples/evals"}.isdisjoint(
+            path.parents
+        )  # they have scripts
     ),
     "programs of the demo": [
         ROOT / "src/soundstage/demo" / name for name in ("sdk_agent.py", "terminal_app.py", "discord_bot.py")

@@ -11,13 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from soundstage.clock import IdSource, SystemClock
-from soundstage.errors import (
-    ConfigError,
-    EnvironmentProblem,
-    HarnessError,
-    ReplayMismatchError,
-    ScriptError,
-)
+from soundstage.errors import ConfigError, EnvironmentProblem, HarnessError, ScriptError
 from soundstage.evals._agents import EvalPlace
 from soundstage.evals._conversation import AnsweredTurn, converse, grade_turns
 from soundstage.evals._events import Grade
@@ -157,6 +151,7 @@ async def _graded(
 
 def _divergence(model: Model) -> list[Grade]:
     """The grade of a replay that was not the recorded run, with its cause."""
+    model = model.inner if isinstance(model, JournaledModel) else model
     if not isinstance(model, ReplayModel) or model.playback.relaxed or not model.verdicts:
         return []
     return [Grade(evaluator="tape", passed=False, reason=verdict_text(model.verdicts[0]))]
@@ -207,7 +202,7 @@ async def _made(
     try:
         result = await runner.run("\n".join(turn.input for turn in plan.case.conversation))
     except Exception as error:
-        ours = isinstance(error, _OURS) and not isinstance(error, ReplayMismatchError)
+        ours = isinstance(error, _OURS) and not _divergence(place.model)
         if ours or runner.last is None:
             raise
         reason = f"the agent failed: {type(error).__name__}: {error}"

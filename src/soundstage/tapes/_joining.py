@@ -57,7 +57,9 @@ def join_tapes(parts: Iterable[Tape], *, name: str) -> Tape:
         for exchange in part.exchanges:
             number = joined.next_number()
             moved = swapped(exchange, part.head.places, places)
-            joined.append(msgspec.structs.replace(moved, number=number))
+            # pieces may cut the name of a folder in two, so those of such a reply are made anew
+            pieces = moved.chunks if moved.response == exchange.response else ()
+            joined.append(msgspec.structs.replace(moved, number=number, chunks=pieces))
         joined.redacted += part.redacted
         joined.problems += part.problems
     return joined
