@@ -15,7 +15,7 @@ import pytest
 from soundstage.claude_code import PERMISSION_MODES, SessionOptions, bundled_cli
 from soundstage.claude_code._binary import TESTED_VERSION, too_old
 from soundstage.claude_code._options import arguments
-from soundstage.errors import ScriptError
+from soundstage.errors import ScriptError, SoundstageError
 from soundstage.journal import RunAborted
 from soundstage.models import CallSpec
 
@@ -264,11 +264,15 @@ def test_without_settings_of_the_user_no_installed_plugin_counts(
     with_claude(body)
 
 
-def test_every_permission_mode_is_one_of_the_cli(with_claude: Play) -> None:
+def test_the_permission_modes_are_those_of_the_cli(with_claude: Play) -> None:
     async def body(run: Any) -> None:
         for mode in PERMISSION_MODES:
             if mode != "bypassPermissions":
                 await run.claude.session.set_permission_mode(mode)
+        with pytest.raises(SoundstageError, match="set_permission_mode") as refused:
+            await run.claude.session.set_permission_mode("root")
+        named = sorted(set(PERMISSION_MODES) - {"manual"})  # which it takes, and does not name
+        assert str(refused.value).endswith("must be one of " + ", ".join(named))
 
     with_claude(body)
 

@@ -73,6 +73,18 @@ def named(kinds: list[type[BaseModel]]) -> Any:
 EVENTS = variants(responses_types.ResponseStreamEvent)
 ITEMS = variants(responses_types.ResponseOutputItem)
 ITEM_OF = {"function_call_arguments": "function_call", "custom_tool_call_input": "custom_tool_call"}
+TELLING = {  # events that bring something; what others say comes whole with the `done` of their item
+    "response.audio.delta",
+    "response.audio.transcript.delta",
+    "response.completed",
+    "response.custom_tool_call_input.delta",
+    "response.function_call_arguments.delta",
+    "response.incomplete",
+    "response.output_item.done",
+    "response.output_text.delta",
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_text.delta",
+}
 COMPLETED = {"type": "response.completed", "response": {"model": "m", "status": "completed", "output": []}}
 
 
@@ -88,15 +100,18 @@ def test_every_event_of_the_responses_format_is_read(kind):
     item = {"type": ITEM_OF.get(about, "message"), "id": "i", "call_id": "c", "name": "n", "content": []}
     if isinstance(event.get("response"), dict) and event["type"] != "response.failed":
         event["response"]["error"] = None
-    stream = sse({"type": "response.output_item.added", "output_index": 0, "item": item}, event, COMPLETED)
+    added = {"type": "response.output_item.added", "output_index": 0, "item": item}
+    stream = sse(added, event, COMPLETED)
     if event["type"] in ("error", "response.failed"):
         with pytest.raises(ProviderError, match="x"):
             read("openai-responses", stream)
         return
-    chunks = read("openai-responses", stream)
-    delta = event.get("delta")
-    if event["type"] in ("response.output_text.delta", "response.reasoning_summary_text.delta"):
-        assert delta in str(chunks)
+    told = read("openai-responses", stream)
+    without = read("openai-responses", sse(added, COMPLETED))
+    assert (told != without) is (event["type"] in TELLING)
+    if "delta" in event and event["type"] in TELLING:
+        assert event["delta"] in str(told)
+        assert len(told) > len(without)
 
 
 @named(ITEMS)
@@ -170,9 +185,15 @@ def test_every_block_of_anthropic_is_read_alike_streamed_and_whole(kind):
 
 @named(DELTAS)
 def test_every_delta_of_anthropic_is_read_in_every_block(kind):
+    """In blocks that have no input, JSON of an input means nothing."""
     delta = sample(kind)
+    if "partial_json" in delta:
+        delta["partial_json"] = '{"asked": "x"}'
     for block in map(sample, BLOCKS):
-        read("anthropic", sse(*block_events(block, delta), *ENDING))
+        told = read("anthropic", sse(*block_events(block, delta), *ENDING))
+        without = read("anthropic", sse(*block_events(block), *ENDING))
+        carries_nothing = "partial_json" in delta and block["type"] in ("text", "thinking")
+        assert (told == without) is carries_nothing, block["type"]
 
 
 @named(
@@ -183,9 +204,11 @@ def test_every_delta_of_anthropic_is_read_in_every_block(kind):
 )
 def test_every_event_of_anthropic_is_read(kind):
     event = sample(kind)
-    before = block_events({"type": "text", "text": ""})[:1] if "stop" in event["type"] else []
-    before = before or (block_events({"type": "text", "text": ""})[:1] if "delta" in event["type"] else [])
-    read("anthropic", sse(*before, event, *ENDING))
+    inside = any(word in event["type"] for word in ("stop", "delta"))
+    before = block_events({"type": "text", "text": ""})[:1] if inside else []
+    told = read("anthropic", sse(*before, event, *ENDING))
+    without = read("anthropic", sse(*before, *ENDING))
+    assert (told == without) is event["type"].endswith("_stop")
 
 
 # Gemini
