@@ -52,6 +52,27 @@ def test_a_stream_folds_to_the_same_message(script, client):
     assert kinds[-1] == "message_stop"
 
 
+def test_the_client_for_vertex_has_its_model_in_the_path(script, model_server, trace):
+    script.on(user="hello").reply("hi")
+    with anthropic.AnthropicVertex(
+        base_url=f"{model_server.url}/v1", region="us", project_id="p", access_token="test-key-of-nobody"
+    ) as client:
+        assert client.messages.create(**ASK).content[0].text == "hi"
+        with client.messages.stream(**ASK) as stream:
+            assert stream.get_final_text() == "hi"
+        counted = client.messages.count_tokens(model=ASK["model"], messages=HELLO)
+        assert counted.input_tokens == 2
+        with pytest.raises(anthropic.BadRequestError, match="model: Extra inputs"):
+            client.post(
+                "/projects/p/locations/us/publishers/anthropic/models/m:rawPredict",
+                body=ASK | {"anthropic_version": "vertex-2023-10-16"},
+                cast_to=object,
+            )
+        with pytest.raises(anthropic.NotFoundError, match="publishers/anthropic"):
+            client.post("/projects/p/locations/us/publishers/anthropic/models/m:nonsense", cast_to=object)
+    assert [step.model for step in trace().steps] == [ASK["model"]] * 2
+
+
 def test_the_async_client_streams_text(script, model_server):
     script.on(user="hello").reply(chunks=["Hel", "lo"])
 

@@ -159,6 +159,18 @@ PREFIXED = [  # the paths that gateways, clouds and compatible servers have
         "gemini",
         "generate",
     ),
+    (
+        "POST",
+        "/v1/projects/p/locations/us/publishers/anthropic/models/my-model:rawPredict",
+        "anthropic",
+        "generate",
+    ),
+    (
+        "POST",
+        "/v1/projects/p/locations/us/publishers/anthropic/models/count-tokens:rawPredict",
+        "anthropic",
+        "count",
+    ),
     ("POST", "/v1beta1/publishers/google/models/gemini-2.5-pro:streamGenerateContent", "gemini", "generate"),
 ]
 

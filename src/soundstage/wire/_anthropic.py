@@ -21,7 +21,7 @@ class AnthropicMessages:
 
     def decode(self, body: bytes, parameters: Mapping[str, str]) -> ModelRequest:
         """See `Codec.decode`."""
-        return _anthropic_decode.decode(body, self.name)
+        return _anthropic_decode.decode(body, self.name, parameters.get("model", ""))
 
     def encode(self, response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -> bytes:
         """See `Codec.encode`."""

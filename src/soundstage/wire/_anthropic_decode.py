@@ -44,6 +44,7 @@ Block = dict[str, Any]
 
 ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "system": "system"}
 FIELD: Final = "context_management"
+VERSION: Final = "anthropic_version"  # in the bodies that clients of Vertex send, elsewhere a header
 ONLY_IN: Final[dict[str, Role]] = {"tool_use": "assistant", "tool_result": "user"}
 CHANGES: Final = ("tool_addition", "tool_removal")
 MOST_STOPS: Final = 8191
@@ -58,9 +59,14 @@ _NAMES: Final[dict[type, str]] = {
 }
 
 
-def decode(body: bytes, format: str) -> ModelRequest:  # noqa: A002
-    """The request in a body that was posted to be answered."""
+def decode(body: bytes, format: str, model: str = "") -> ModelRequest:  # noqa: A002
+    """The request in a body that was posted to be answered; clouds have its `model` in the path."""
     given = _object(body)
+    if model:
+        _field(given, VERSION, str)
+        if "model" in given:
+            _refuse("model: Extra inputs are not permitted")
+        given = {name: value for name, value in given.items() if name != VERSION} | {"model": model}
     if _field(given, "max_tokens", int) < 0:  # zero fills the prompt cache
         _refuse("max_tokens: Input should be greater than or equal to 0")
     return _request(given, format)
@@ -69,6 +75,7 @@ def decode(body: bytes, format: str) -> ModelRequest:  # noqa: A002
 def count(body: bytes, format: str) -> TokenCount:  # noqa: A002
     """The estimated tokens of a body that was posted to be counted. What is to be compacted is counted as it is."""
     given = _object(body)
+    given.pop(VERSION, None)
     request = _request(given, format)
     tools = msgspec.json.encode(given["tools"]) if given.get("tools") else b""
     tokens = estimate(context(request.messages), tools)

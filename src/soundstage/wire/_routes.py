@@ -45,6 +45,7 @@ _GEMINI: Final = r"(?:/gemini)?/v1(?:beta|alpha)?/(?:tunedModels|models)/(?P<mod
 _VERTEX: Final = (
     r"/v1(?:beta1)?(?:/projects/[^/]+/locations/[^/]+)?/publishers/google/models/(?P<model>[^:]+):"
 )
+_CLAUDE_ON_VERTEX: Final = r"(?:/v1)?/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/"
 _GENERATE: Final = r"(?P<call>generateContent|streamGenerateContent)"
 
 ROUTES: Final = (
@@ -53,6 +54,8 @@ ROUTES: Final = (
     _route("POST", _OPENAI + r"/responses", "openai-responses", "generate"),
     _route("POST", _ANTHROPIC + r"/messages", "anthropic", "generate"),
     _route("POST", _ANTHROPIC + r"/messages/count_tokens", "anthropic", "count"),
+    _route("POST", _CLAUDE_ON_VERTEX + r"count-tokens:rawPredict", "anthropic", "count"),
+    _route("POST", _CLAUDE_ON_VERTEX + r"(?P<model>[^:]+):(?:raw|streamRaw)Predict", "anthropic", "generate"),
     _route("POST", _GEMINI + _GENERATE, "gemini", "generate"),
     _route("POST", _VERTEX + _GENERATE, "gemini", "generate"),
     _route("POST", _GEMINI + r"countTokens", "gemini", "count"),
@@ -162,4 +165,5 @@ def format_of(path: str) -> str:
     """
     if ("/v1beta" in path or "/v1alpha" in path or "/publishers/google/" in path) and "/openai" not in path:
         return "gemini"
-    return "anthropic" if "/messages" in path or path.startswith("/anthropic") else "openai-chat"
+    anthropic = "/messages" in path or path.startswith("/anthropic") or "/publishers/anthropic/" in path
+    return "anthropic" if anthropic else "openai-chat"
