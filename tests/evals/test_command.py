@@ -146,6 +146,13 @@ def test_a_case_below_its_pass_rate_ends_with_1_and_all_files_say_so(folder):
         (["nothing.yaml"], "nothing.yaml"),
         (["bad.yaml"], "bad.yaml:3: cases[0].expect[0].contians"),
         (["suite.yaml", "--repeat", "0"], "--repeat"),
+        (["suite.yaml", "--replay"], "suite.yaml:1: tape: there is no recording to replay"),
+        (["suite.yaml", "--model", "gpt-4.1"], "--model takes PROVIDER/MODEL"),
+        (["suite.yaml", "--base-url", "http://127.0.0.1:1"], "--base-url says where"),
+        (["suite.yaml", "--model", "openai/gpt-4.1", "--replay"], "leave --model out"),
+        (["suite.yaml", "--model", "opnai/gpt-4.1"], "openai"),
+        (["suite.yaml", "--model", "openai/gpt-4.1"], "live calls are not allowed here"),
+        (["suite.yaml", "--max-cost", "0"], "above 0"),
     ],
 )
 def test_wrong_usage_ends_with_2_and_says_where(folder, words, told):
@@ -232,3 +239,24 @@ def test_a_tape_answers_in_the_place_of_a_script(folder):
     )
     code, out, err = run(folder, "suite.yaml", "--repeat", "1")
     assert code == 1, "another question is not on the tape:\n" + out + err
+    (folder / "suite.yaml").write_text(
+        SMALLEST.replace("script: rules.yaml", "tape: weather.tape\nlive: openai/gpt-4.1")
+    )
+    code, out, err = run(folder, "suite.yaml", "--repeat", "2", "--replay")
+    assert code == 0, out + err
+    assert "replayed from weather.tape: no provider was asked, and no token spent" in out
+    assert report_of(folder)["replayed"] == "weather.tape"
+    code, _, err = run(folder, "suite.yaml", "--repeat", "1")
+    assert (code, "live calls are not allowed here" in err) == (2, True), "without --replay it is live"
+
+
+def test_runs_that_the_budget_has_left_out_are_told_and_no_pass(folder):
+    code, out, err = run(folder, "alone.yaml", "--case", "paris", "--max-cost", "0.0001")
+    assert code == 1, out + err
+    done = report_of(folder)["cases"][0]["runs"]
+    assert 1 <= len(done) < 6
+    assert f"{6 - len(done)} of 6 runs are left out: the budget of 0.0001 dollars has no room" in out
+    assert sum(one["cost"] for one in done) <= 0.0001
+    (folder / "alone.yaml").write_text(ALONE.replace("openai/gpt-4.1", "house/model-7b"))
+    code, out, err = run(folder, "alone.yaml", "--max-cost", "1")
+    assert (code, "'model-7b' has no price" in err) == (2, True), out + err

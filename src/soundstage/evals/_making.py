@@ -107,7 +107,7 @@ async def make_run(suite: Suite, plan: EvalRunPlan, gates: EvalGates | None = No
         return MadeRun(
             case=plan.case.name,
             number=plan.number,
-            problem=str(error),
+            problem=journal.redactor.text(str(error)),
             tokens=spent.usage.total_tokens,
             cost=0.0 if spent.cost is None else spent.cost.amount,
         )
