@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from soundstage.evals import load_suite
+from soundstage.judges import load_rubric
 from soundstage.models import load_script, script_problems
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,7 +32,13 @@ SCRIPTS = [
     pytest.param(found["code"], id=f"{path.name}-{number}")
     for path in DOCUMENTS
     for number, found in enumerate(YAML.finditer(path.read_text()))
-    if "\ncases:" not in found["code"]
+    if "\ncases:" not in found["code"] and "\ncriteria:" not in found["code"]
+]
+RUBRICS = [
+    found["code"]
+    for path in DOCUMENTS
+    for found in YAML.finditer(path.read_text())
+    if "\ncriteria:" in found["code"]
 ]
 SUITES = [
     found["code"]
@@ -74,8 +81,12 @@ def test_a_script_of_the_documents_can_be_loaded_and_has_no_problems(tmp_path, c
     assert load_script(path).rules
 
 
-def test_the_suites_of_the_documents_can_be_loaded(tmp_path):
+def test_the_suites_and_rubrics_of_the_documents_can_be_loaded(tmp_path):
     assert SUITES
+    assert RUBRICS
+    for code in RUBRICS:
+        (tmp_path / "repair.yaml").write_text(code)
+        assert load_rubric(tmp_path / "repair.yaml").criteria
     (tmp_path / "rules.yaml").write_text("rules: [{when: {user: weather}, reply: {text: sunny}}]\n")
     for code in SUITES:
         (tmp_path / "suite.yaml").write_text(code)

@@ -15,6 +15,7 @@ LINES = [
     for line in (ROOT / "docs" / "rows-runs.md").read_text().splitlines()
     if line.startswith("| R")
 ]
+LATER = {108, 109, 110, 111}  # of evaluations; whoever adds a row takes it away here
 NAMED = [(line[0], name) for line in LINES for name in re.findall(r"`([^`]+)`", line[2])]
 
 
@@ -26,7 +27,9 @@ def named_in(path):
 
 
 def test_each_row_is_there_once_and_in_order():
-    assert [line[0] for line in LINES] == [f"R3.{number}" for number in (*range(1, 101), *range(112, 122))]
+    found = [int(line[0].removeprefix("R3.")) for line in LINES]
+    assert found == sorted(set(found))
+    assert set(range(1, 122)) - set(found) <= LATER
 
 
 def test_each_row_says_what_it_asks_and_names_its_tests_or_says_that_there_is_none():

@@ -122,7 +122,7 @@ _OURS: Final = (
         events=("soundstage.evals._events",),
         fixtures=("soundstage.evals._fixtures",),
         commands={"eval": "soundstage.evals._command_line:evals"},
-        uses=("claude_code", "live", "runs", "tapes"),
+        uses=("claude_code", "judges", "live", "runs", "tapes"),
     ),
     Wing(
         name="faults",
@@ -137,6 +137,13 @@ _OURS: Final = (
             "sandbox": "soundstage.isolation:InSandbox",
             "service:SOCKET": "soundstage.isolation._levels:in_service",
         },
+    ),
+    Wing(
+        name="judges",
+        events=("soundstage.judges._events",),
+        fixtures=("soundstage.judges._fixtures",),
+        commands={"judge": "soundstage.judges._command_line:judge_app"},
+        uses=("live", "runs"),
     ),
     Wing(name="live", events=("soundstage.live._events",)),
     Wing(
@@ -200,7 +207,7 @@ _OURS: Final = (
         name="workflows",
         events=("soundstage.workflows._events",),
         fixtures=("soundstage.workflows._fixtures",),
-        uses=("runs",),
+        uses=("judges", "runs"),
     ),
 )
 

@@ -51,4 +51,6 @@ def _run_of(run: EvalRun, found: AnsweredTurn, journal: Journal) -> EvalRun:
     """A turn as if it were the whole run: evaluators need not know of turns."""
     result = build_result(found.records, objects=journal.contents)
     case = msgspec.structs.replace(run.case, input=found.turn.input, turns=())
-    return EvalRun(case=case, result=msgspec.structs.replace(result, output=found.answer), folder=run.folder)
+    return msgspec.structs.replace(
+        run, case=case, result=msgspec.structs.replace(result, output=found.answer)
+    )

@@ -140,7 +140,7 @@ async def _graded(
         answered: list[AnsweredTurn] = []
         result, failure = await _made(suite, plan, place, answered)
         _require_provider(asked, result)
-        run = EvalRun(case=plan.case, result=result, folder=workspace.root)
+        run = EvalRun(case=plan.case, result=result, folder=workspace.root, journal=journal)
         grades = [*_divergence(model), *([failure] if failure is not None else [])]
         grades += await grade_turns(run, answered, journal)
         grades += [await grade(one, run) for one in (*suite.expect, *plan.case.expect)]

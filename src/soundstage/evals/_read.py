@@ -27,7 +27,8 @@ from soundstage.scripts import (
     convert_source,
     in_one_line,
     items_of,
-    read_source,
+    line_of,
+    read_json_lines,
     read_source_file,
     right_version,
     shown,
@@ -172,7 +173,7 @@ class _Reading:
             )
         except EvalConfigError as error:
             for problem in error.problems:
-                self._report.add(_line_of(node, problem.key), problem.key, problem.message)
+                self._report.add(line_of(node, problem.key), problem.key, problem.message)
             raise EvalConfigError(sorted_problems(self._report)) from None
 
     def _agent(self, source: AgentSource, node: SourceNode) -> EvalAgent | None:
@@ -280,7 +281,7 @@ class _Reading:
         ]
 
     def _cases_of_file(self, path: Path, line: int) -> list[Case]:
-        readers = {".jsonl": _json_lines, ".csv": _csv_rows}
+        readers = {".jsonl": read_json_lines, ".csv": _csv_rows}
         if path.suffix not in readers:
             known = ", ".join(readers)
             self._report.add(line, "cases", f"expected a file that ends in one of {known}; got {path.name}")
@@ -328,7 +329,8 @@ class _Reading:
             specs = {item.value: True} if isinstance(item.value, str) else item.value
             for kind, spec in specs.items():
                 try:
-                    found.append(evaluator_of(kind, spec))
+                    found.append(made := evaluator_of(kind, spec, folder=self._folder))
+                    self._read.append(made.source.encode())
                 except ScriptError as error:
                     line = item.fields[kind].line if kind in item.fields else item.line
                     report.add(line, f"{key}[{number}].{kind}", in_one_line(error))
@@ -394,18 +396,6 @@ def live_models(source: str | LiveSource, *, allow: bool = False) -> Callable[[]
     return made
 
 
-def _json_lines(text: str, report: SourceReport) -> list[tuple[int, SourceNode]]:
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        own = SourceReport(report.source)
-        node = read_source(line, own, form="json") if line.strip() else None
-        if node is not None:
-            found.append((number, node))
-        for problem in own.problems:
-            report.add(number, problem.key, problem.message)
-    return found
-
-
 def _csv_rows(text: str, report: SourceReport) -> list[tuple[int, SourceNode]]:
     """Rows as cases: the columns `name`, `input` and `expected`; all others are metadata."""
     reader = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=True)
@@ -424,20 +414,3 @@ def _csv_rows(text: str, report: SourceReport) -> list[tuple[int, SourceNode]]:
     except csv.Error as error:
         report.add(reader.line_num, "", f"this is not CSV: {error}")
     return found
-
-
-def _line_of(node: SourceNode, key: str) -> int:
-    """The line of a key such as `cases[2].name`, or of the nearest thing around it."""
-    line, here = node.line, node
-    for step in key.replace("[", ".[").split("."):
-        if step.startswith("["):
-            number = int(step[1:-1])
-            if number >= len(here.items):
-                break
-            here = here.items[number]
-            line = here.line
-        elif step in here.fields:
-            line, here = here.fields[step]
-        else:
-            break
-    return line

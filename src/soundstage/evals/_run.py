@@ -14,6 +14,7 @@ import msgspec
 from soundstage.errors import WrongTypeError
 from soundstage.evals._errors import AbsentDataError, EvaluatorError
 from soundstage.evals._events import Grade
+from soundstage.journal import Journal
 from soundstage.runs import RunResult
 from soundstage.trace import Finding, Trace, build_trace
 
@@ -25,11 +26,13 @@ class EvalRun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         case: the case.
         result: what the run has come to.
         folder: the workspace, as the agent left it; `None` if the run has none.
+        journal: of the run, for what an evaluator has to tell besides its grade; `None` if it is closed.
     """
 
     case: Case
     result: RunResult
     folder: Path | None = None
+    journal: Journal | None = None
 
     @property
     def output(self) -> str:

@@ -101,6 +101,41 @@ def items_of(node: SourceNode, name: str) -> list[SourceNode]:
     return node.fields[name].node.items if name in node.fields else []
 
 
+def line_of(node: SourceNode, key: str) -> int:
+    """The line of a key such as `cases[2].name`, or of the nearest thing around it."""
+    line, here = node.line, node
+    for step in key.replace("[", ".[").split("."):
+        if step.startswith("["):
+            number = int(step[1:-1])
+            if number >= len(here.items):
+                break
+            here = here.items[number]
+            line = here.line
+        elif step in here.fields:
+            line, here = here.fields[step]
+        else:
+            break
+    return line
+
+
+def read_json_lines(text: str, report: SourceReport) -> list[tuple[int, SourceNode]]:
+    """The data of JSON Lines with the number of each line; empty lines are left out.
+
+    Args:
+        text: the whole file.
+        report: gets every problem, with the line in the file.
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        own = SourceReport(report.source)
+        node = read_source(line, own, form="json") if line.strip() else None
+        if node is not None:
+            found.append((number, node))
+        for problem in own.problems:
+            report.add(number, problem.key, problem.message)
+    return found
+
+
 def where(report: SourceReport, node: SourceNode) -> str:
     """`file:line` of a rule; empty for data that has no lines."""
     return f"{report.source}:{node.line}" if node.line else ""

@@ -1,6 +1,7 @@
 from ._body import run_test as run_test
 from ._context import Fixture as Fixture
 from ._context import WorkflowContext as WorkflowContext
+from ._errors import NoRunError as NoRunError
 from ._errors import StageOverlapError as StageOverlapError
 from ._errors import WorkflowFailedError as WorkflowFailedError
 from ._events import ReporterFailed as ReporterFailed

@@ -11,12 +11,14 @@ from soundstage.errors import InvalidStateError, ScriptError, WrongValueError
 from soundstage.journal import Journal
 from soundstage.runs import new_run_id
 from soundstage.runs.result import FileEntry, RunResult, build_result
-from soundstage.workflows._errors import StageOverlapError
+from soundstage.workflows._errors import NoRunError, StageOverlapError
 from soundstage.workflows._reporters import Reported, Reporter, tell
 from soundstage.workflows._result import StageResult
 from soundstage.worlds import Workspace
 
 if TYPE_CHECKING:
+    from soundstage.judges import Judgment, Rubric
+    from soundstage.models import Model
     from soundstage.runs import Runs, Watcher
 
 
@@ -34,6 +36,7 @@ class WorkflowContext:
         reporters: are told each result.
         workspace: the folder in which the agents work: what they change is recorded at the end of each run and stage.
         runner: makes the runner of a target; `AgentRunner` unless given.
+        judge_model: makes the model of judges; the live model that a rubric names unless given.
         **options: those of `AgentRunner`, for all runners that are made here: `config`, `budget`, `retry`, `store`...
 
     Attributes:
@@ -58,6 +61,7 @@ class WorkflowContext:
         reporters: Sequence[Reporter] = (),
         workspace: Workspace | None = None,
         runner: Callable[..., Runs] | None = None,
+        judge_model: Callable[[], Model] | None = None,
         **options: Any,
     ) -> None:
         self.id = new_run_id()
@@ -68,6 +72,7 @@ class WorkflowContext:
         self.workspace = workspace
         self.stages: tuple[StageResult, ...] = ()
         self.iteration = 0
+        self.judge_model = judge_model
         self.options = options
         self._begun = len(journal)
         self._make = runner
@@ -147,6 +152,33 @@ class WorkflowContext:
                 raise
             await self._keep(result)
         return result
+
+    async def judge(
+        self, rubric: Rubric, run: RunResult | None = None, *, model: Model | None = None, **options: Any
+    ) -> Judgment:
+        """Have a model judge a run by a rubric. Its verdict, its tokens and its cost are in the journal.
+
+        Args:
+            rubric: what is judged.
+            run: the result of a run; the last one of this context unless given.
+            model: who judges; that of the context unless given.
+            **options: of `soundstage.judges.Judge.judge`, such as `attachments` and `throw_on_fail`; and `verdict`.
+
+        Raises:
+            NoRunError: if nothing has run yet.
+            JudgmentFailedError: if the model gives no verdict; and with `throw_on_fail` if the run does not pass.
+            CalibrationError: with `throw_on_fail`, if the judge has not been calibrated.
+        """
+        from soundstage.judges import Judge
+
+        if run is None:
+            if not self._runs:
+                raise NoRunError("there is no run to judge yet", hint="await context.run_agent(...) first")
+            run = self._runs[-1]
+        if model is None and self.judge_model is not None:
+            model = self.judge_model()
+        kind = {"verdict": options.pop("verdict")} if "verdict" in options else {}
+        return await Judge(rubric, model, **kind).judge(run, journal=self.journal, **options)
 
     def record_changes(self) -> None:
         """Record what has changed in the workspace, if there is one."""

@@ -35,3 +35,7 @@ class WorkflowFailedError(SoundstageError):
 
 class StageOverlapError(InvalidStateError, RuntimeError):
     """Raised when a stage or a run begins while another one of its context is under way. Also a `RuntimeError`."""
+
+
+class NoRunError(InvalidStateError, RuntimeError):
+    """Raised when a run is to be judged before anything has run. Also a `RuntimeError`."""

@@ -28,7 +28,9 @@ class WorkflowOfTest:
         *,
         reporters: Sequence[Reporter],
     ) -> None:
-        self.context = WorkflowContext(stage.journal, title=title, reporters=reporters)
+        self.context = WorkflowContext(
+            stage.journal, title=title, reporters=reporters, judge_model=lambda: stage.answers
+        )
         self._stage = stage
         self._fixtures = fixtures
 

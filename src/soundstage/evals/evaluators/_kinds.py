@@ -5,20 +5,21 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 
 from soundstage.errors import UnknownNameError, WrongValueError, did_you_mean
 from soundstage.evals._run import Evaluator, NamedEvaluator
-from soundstage.evals.evaluators import _code, _json, _text, _trace
+from soundstage.evals.evaluators import _code, _json, _judge, _text, _trace
 
 
 class EvaluatorKind(NamedTuple):
     """One kind of evaluator: a function that makes one of its specification, with words for users as docstring."""
 
     name: str
-    make: Callable[[Any], Evaluator]
+    make: Callable[..., Evaluator]
 
     @property
     def doc(self) -> str:
@@ -26,7 +27,7 @@ class EvaluatorKind(NamedTuple):
         return " ".join((inspect.getdoc(self.make) or "").split())
 
 
-_MAKERS: Final[tuple[Callable[[Any], Evaluator], ...]] = (
+_MAKERS: Final[tuple[Callable[..., Evaluator], ...]] = (
     _text.contains,
     _text.not_contains,
     _text.output_matches,
@@ -52,6 +53,7 @@ _MAKERS: Final[tuple[Callable[[Any], Evaluator], ...]] = (
     _code.program,
     _code.expression,
     _code.python,
+    _judge.judge,
 )
 KINDS: Final[Mapping[str, EvaluatorKind]] = {
     make.__name__: EvaluatorKind(make.__name__, make) for make in _MAKERS
@@ -59,12 +61,13 @@ KINDS: Final[Mapping[str, EvaluatorKind]] = {
 """All built-in kinds, by name."""
 
 
-def evaluator_of(kind: str, spec: Any) -> NamedEvaluator:
+def evaluator_of(kind: str, spec: Any, *, folder: Path = Path()) -> NamedEvaluator:
     """An evaluator of a built-in kind.
 
     Args:
         kind: its name; `contains-json` is `contains_json`.
         spec: what it takes.
+        folder: where files that it names are looked up.
 
     Raises:
         UnknownNameError: for another kind; the message names the nearest.
@@ -83,13 +86,15 @@ def evaluator_of(kind: str, spec: Any) -> NamedEvaluator:
         )
     wanted = next(iter(get_type_hints(found.make).values()))
     try:
-        evaluate = found.make(msgspec.convert(spec, wanted))
+        given = (msgspec.convert(spec, wanted), folder)
+        evaluate = found.make(*given[: len(inspect.signature(found.make).parameters)])
     except msgspec.ValidationError as error:
         raise WrongValueError(
             f"`{found.name}` does not take this: {error}", seen=_shown(spec), hint=found.doc
         ) from None
     name = found.name if spec is True else f"{found.name}: {_shown(spec)}"
-    return NamedEvaluator(name, evaluate, f"{found.name}: {_written(spec)}")
+    made_of = getattr(evaluate, "made_of", "")  # the content of files that it names
+    return NamedEvaluator(name, evaluate, f"{found.name}: {_written(spec)}{made_of}")
 
 
 def _written(spec: Any) -> str:

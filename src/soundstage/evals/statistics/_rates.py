@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 import msgspec
 
+from soundstage.agreement import share_interval
 from soundstage.errors import WrongValueError
 from soundstage.evals.statistics._checked import require_counts, require_share
 
@@ -52,18 +52,8 @@ def pass_rate(passed: int, runs: int, *, confidence: float = 0.95) -> PassRate:
         '100%, from 83.9% to 100%'
     """
     require_counts(passed, runs)
-    if not runs:
-        return PassRate(passed=0, runs=0, low=0.0, high=1.0)
-    z = NormalDist().inv_cdf((1 + require_share("confidence", confidence)) / 2)
-    rate, weight = passed / runs, z * z / runs
-    centre = (rate + weight / 2) / (1 + weight)
-    half = z * math.sqrt(rate * (1 - rate) / runs + weight / (4 * runs)) / (1 + weight)
-    return PassRate(
-        passed=passed,
-        runs=runs,
-        low=0.0 if passed == 0 else centre - half,
-        high=1.0 if passed == runs else centre + half,
-    )
+    low, high = share_interval(passed, runs, confidence=require_share("confidence", confidence))
+    return PassRate(passed=passed, runs=runs, low=low, high=high)
 
 
 def pass_at_k(runs: int, passed: int, k: int) -> float:
