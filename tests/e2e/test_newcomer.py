@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,75 @@ def test_the_first_green_test_takes_at_most_three_commands(tmp_path):
     red = newcomer(tmp_path, commands[-1])
     assert red.returncode == 1
     assert "tool_result: '4 C' is not one of 'Oslo: 5 C'" in red.stdout
+
+
+ON_ANTHROPIC = """
+import anthropic
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOL = {"name": "get_weather", "input_schema": CITY}
+
+
+def ask(question):
+    client, messages = anthropic.Anthropic(), [{"role": "user", "content": question}]
+    while True:
+        answer = client.messages.create(model="claude-sonnet-5-5", max_tokens=99, messages=messages, tools=[TOOL])
+        calls = [block for block in answer.content if block.type == "tool_use"]
+        if not calls:
+            return answer.content[0].text
+        results = [
+            {"type": "tool_result", "tool_use_id": call.id, "content": f"{call.input['city']}: 4 C"} for call in calls
+        ]
+        messages += [{"role": "assistant", "content": answer.content}, {"role": "user", "content": results}]
+"""
+BOT = """
+import sys
+
+for line in sys.stdin:
+    if line.strip():
+        print(f"[echo]: {line.strip()}", flush=True)
+"""
+TEST_OF_BOT = """
+import sys
+
+from soundstage import HostBuilder
+
+
+def test_a_line_comes_back():
+    async def body(host):
+        await host.console.send("Hello, world!")
+        assert await host.console.expect("Hello") == "[echo]: Hello, world!"
+
+    HostBuilder().with_program([sys.executable, "bot.py"], cwd=FOLDER).run(body)
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "right", "wrong", "said"),
+    [
+        pytest.param(
+            {"weather.py": ON_ANTHROPIC, "test_weather.py": dict(FILES.findall(README))["test_weather.py"]},
+            ": 4 C",
+            ": 5 C",
+            "'4 C' is not one of 'Oslo: 5 C'",
+            id="an agent on anthropic, with the script and test of the README",
+        ),
+        pytest.param(
+            {"bot.py": BOT, "test_bot.py": TEST_OF_BOT}, "echo", "ohce", "[ohce]", id="a console bot"
+        ),
+    ],
+)
+def test_other_apps_are_green_at_once_and_red_when_they_change(tmp_path, files, right, wrong, said):
+    def run():
+        command = f"{sys.executable} -m pytest -p no:cacheprovider -p no:randomly"
+        return newcomer(tmp_path, command)
+
+    for name, code in files.items():
+        (tmp_path / name).write_text(code.replace("FOLDER", repr(str(tmp_path))))
+    green = run()
+    assert "1 passed in" in green.stdout, green.stdout + green.stderr
+    app = tmp_path / next(iter(files))
+    app.write_text(app.read_text().replace(right, wrong))
+    red = run()
+    assert red.returncode == 1
+    assert said in red.stdout
