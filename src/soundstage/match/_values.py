@@ -49,11 +49,11 @@ class Equals(Matcher):
         return not self.of_kind or wanted == given or types.NoneType in (wanted, given)
 
 
-_KINDS: Final = ((bool, bool), (str, str), (int | float, float), (list | tuple, list), (Mapping, dict))
+_KINDS: Final = ((bool, bool), (str, str), (int | float, float))
 
 
 def _kind(value: Any) -> type:
-    """Which of JSON's types a value has; its own, if none."""
+    """Which of JSON's simple types a value has; its own, if none."""
     return next((kind for options, kind in _KINDS if isinstance(value, options)), type(value))
 
 
