@@ -13,15 +13,16 @@ from soundstage.models import CallSpec, Reply, script_problems
 from soundstage.tapes import RecordedExchange, Tape
 from soundstage.tapes._minimise import minimised, shortest
 from soundstage.tapes._to_script import DraftRule
+from support.programs import ASK
 
-AGENT = """
-import openai
-client = openai.OpenAI(max_retries=0)
+AGENT = (
+    ASK
+    + """
 for prompt in ("one", "two", "three", "four"):
-    reply = client.chat.completions.create(model="m", messages=[{"role": "user", "content": prompt}])
-    if "bad" in reply.choices[0].message.content:
+    if "bad" in ask([{"role": "user", "content": prompt}]):
         raise SystemExit("the reply is bad")
 """
+)
 
 
 @given(wanted=st.sets(st.integers(0, 29), min_size=1, max_size=4))

@@ -10,22 +10,30 @@ import pytest
 
 from soundstage.tapes import Tape
 from soundstage.tapes._seen import seen_path
+from support.programs import ASK
 from support.taping import KEY
 
-ONE = """
-import os, openai, pytest
+TEST = """
+import os, pytest
 from soundstage.trace import assert_model_requests
-
-def ask(prompt):
-    asked = [{"role": "user", "content": prompt}]
-    return openai.OpenAI(max_retries=0).chat.completions.create(model="m", messages=asked)
 
 @pytest.mark.tape
 def test_joke(trace):
     assert os.environ["OPENAI_API_KEY"] == "sk-soundstage"
-    assert ask("tell me a joke").choices[0].message.content.startswith("Knock")
+    assert ask([{"role": "user", "content": "tell me a joke"}]).startswith("Knock")
     assert_model_requests(trace(), 1)
 """
+ONE = ASK + TEST
+ON_THE_SDK = (
+    """
+import openai
+
+def ask(asked):
+    answer = openai.OpenAI(max_retries=0).chat.completions.create(model="m", messages=asked)
+    return answer.choices[0].message.content
+"""
+    + TEST
+)
 
 
 def only_tape(pytester):
@@ -36,7 +44,7 @@ def only_tape(pytester):
 def test_a_test_is_recorded_once_with_the_users_key_and_replayed_without_a_provider(
     inner, pytester, upstream
 ):
-    inner(ONE).assert_outcomes(passed=1)
+    inner(ON_THE_SDK).assert_outcomes(passed=1)
     path = only_tape(pytester)
     assert path.name == "test_joke.tape"
     (exchange,) = Tape.load(path).exchanges
@@ -111,9 +119,9 @@ def test_warn_answers_with_the_nearest_call_and_lists_the_difference_at_the_end(
 
 def test_a_call_that_does_not_come_fails_the_test_and_can_be_accepted(inner, pytester, upstream):
     inner(
-        ONE.replace("    assert_model", "    ask('more')\n    assert_model").replace(
-            "trace(), 1", "trace(), 2"
-        )
+        ONE.replace(
+            "    assert_model", "    ask([{'role': 'user', 'content': 'more'}])\n    assert_model"
+        ).replace("trace(), 1", "trace(), 2")
     )
     result = inner(
         re.sub(r"    assert ask.*\n", "", ONE).replace("(), 1", "(), 0"), "--soundstage-html", "pages"
@@ -140,9 +148,9 @@ def test_without_a_tape_ci_fails_with_the_command_that_records_it(inner, pyteste
 
 def test_mode_new_plays_what_is_there_and_records_the_rest(inner, pytester, upstream):
     inner(ONE)
-    more = ONE.replace("    assert_model", "    ask('more')\n    assert_model").replace(
-        "trace(), 1", "trace(), 2"
-    )
+    more = ONE.replace(
+        "    assert_model", "    ask([{'role': 'user', 'content': 'more'}])\n    assert_model"
+    ).replace("trace(), 1", "trace(), 2")
     inner(more, "--soundstage-record=new").assert_outcomes(passed=1)
     assert [one.number for one in Tape.load(only_tape(pytester)).exchanges] == [1, 2]
     upstream["close"]()
@@ -184,13 +192,12 @@ def test_the_fixture_model_asks_the_provider_of_the_models_name(inner, upstream)
     inner("").assert_outcomes(passed=1)
 
 
-PROGRAM = """
+PROGRAM = f"""
 import sys, pytest
 
 ASKS = '''
-import openai
-asked = [{"role": "user", "content": "tell me a joke"}]
-print(openai.OpenAI(max_retries=0).chat.completions.create(model="m", messages=asked).choices[0].message.content)
+{ASK}
+print(ask([{{"role": "user", "content": "tell me a joke"}}]))
 '''
 
 @pytest.mark.tape

@@ -11,17 +11,19 @@ import pytest
 
 from soundstage.tapes import Tape
 from soundstage.tapes._seen import seen_path
+from support.programs import ASK
 from support.sockets import run_on
 from support.taping import KEY, provider
 
-AGENT = """
-import sys, openai
-client = openai.OpenAI(max_retries=0)
+AGENT = (
+    ASK
+    + """
+import sys
 for prompt in sys.argv[1:]:
-    reply = client.chat.completions.create(model="m", messages=[{"role": "user", "content": prompt}])
-    print(reply.choices[0].message.content)
+    print(ask([{"role": "user", "content": prompt}]))
 sys.exit(3 if "fail" in sys.argv else 0)
 """
+)
 
 
 @pytest.fixture

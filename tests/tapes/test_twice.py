@@ -15,19 +15,13 @@ from soundstage.tapes import Tape
 from soundstage.tapes._commands import record, replay
 from soundstage.tapes._run import RunOptions, run_with_tape
 from soundstage.tapes._twice import keep_masks, run_again, told
+from support.programs import ASK
 from support.taping import KEY, provider
 
-AGENT = """
-import datetime, json, os, random, sys, tempfile, time, urllib.request, uuid
-
-def ask(messages, **settings):
-    body = {"model": "m", "messages": messages, **settings}
-    asked = urllib.request.Request(
-        os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(),
-        {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]},
-    )
-    with urllib.request.urlopen(asked) as answer:
-        return json.load(answer)["choices"][0]["message"]["content"]
+AGENT = (
+    ASK
+    + """
+import datetime, random, sys, tempfile, time, uuid
 
 now = datetime.datetime.now()
 system = f"You are careful. Now: {now.isoformat()} ({now:%H:%M:%S.%f}). Session {uuid.uuid4()}. Released 2024-01-02."
@@ -40,6 +34,7 @@ if "words" in sys.argv:
     said[-1]["content"] += " for " + os.environ.get("FOR", "ann")
 print(ask(said))
 """
+)
 SCRIPT = """
 version: 1
 rules:

@@ -16,15 +16,11 @@ import msgspec
 
 from soundstage.agents._entries import (
     ChatAck,
-    ChatChunk,
-    ChatEntry,
     ChatReceived,
     ChatReply,
-    ChatReplyDraft,
-    ChatStreamCompleted,
 )
 from soundstage.agents._errors import SettingError
-from soundstage.agents._manifest import BranchManifest
+from soundstage.agents._manifest import BranchManifest, chat_manifest
 from soundstage.agents._pump import Pump, acked
 from soundstage.agents._scope import AppScope, BranchDaemons
 from soundstage.journal import Journal, Record
@@ -109,13 +105,7 @@ class DiscordBranch(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def manifest(self) -> BranchManifest:
         """It writes what was said, and reads replies, whole or to be cut."""
-        return BranchManifest(
-            self.name,
-            ChatEntry,
-            produces=(ChatReceived,),
-            consumes=(ChatReply,),
-            accepts=(ChatReplyDraft, ChatChunk, ChatStreamCompleted),
-        )
+        return chat_manifest(self.name)
 
     def daemons(self, scope: AppScope) -> BranchDaemons:
         """The connection, one that sends, one that listens."""

@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from soundstage.agents._entries import (
+    ChatChunk,
+    ChatEntry,
+    ChatReceived,
+    ChatReply,
+    ChatReplyDraft,
+    ChatStreamCompleted,
+)
 from soundstage.journal import Event
 
 Transform = Callable[[Any], Event | Awaitable[Event]]
@@ -52,3 +60,14 @@ class EntryRoute(NamedTuple):
 def type_name(kind: object) -> str:
     """The name of a class; whatever else was given is shown as it is."""
     return kind.__name__ if isinstance(kind, type) else repr(kind)
+
+
+def chat_manifest(name: str) -> BranchManifest:
+    """The manifest of a branch between people and the app: it writes messages, and reads replies, whole or cut."""
+    return BranchManifest(
+        name,
+        ChatEntry,
+        produces=(ChatReceived,),
+        consumes=(ChatReply,),
+        accepts=(ChatReplyDraft, ChatChunk, ChatStreamCompleted),
+    )

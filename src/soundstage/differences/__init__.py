@@ -13,6 +13,7 @@ one of them. `differing_values` has both sides whole.
 `compare_runs` finds the first step at which two runs part, `diff_runs` does it with two files, as `soundstage diff`;
 `context_of` tells what a model was given at a step, as `soundstage show --context`. All but `diff_runs` is pure.
 
+    >>> from soundstage.differences import differences
     >>> from soundstage.messages import ModelRequest, system, user
     >>> old = ModelRequest(model="m", messages=(system("You are brief."), user("hello")))
     >>> new = ModelRequest(model="m", messages=(system("You are kind."), user("hello")))

@@ -1,7 +1,7 @@
 """Traces for people: as text in the terminal, and as one HTML page that can be attached to anything."""
 
 from soundstage.report._index import IndexRow, write_index
-from soundstage.report._page import html_page, write_page
+from soundstage.report._page import html_page, html_template, source_hash, write_page
 from soundstage.report._run_file import RunFile, read_run
 from soundstage.report._section import (
     CarriesVerdict,
@@ -26,10 +26,12 @@ __all__ = [
     "SectionVerdict",
     "SummaryRow",
     "html_page",
+    "html_template",
     "print_trace",
     "read_run",
     "render_text",
     "show_run",
+    "source_hash",
     "summary_table",
     "text_style",
     "write_index",

@@ -72,12 +72,12 @@ def html_page(
             hint="html_page([Section('my run', journal.read())])",
         )
     style, script = _assets()
-    return template("trace.html.jinja").render(
+    return html_template(TEMPLATES, "trace.html.jinja").render(
         title=title,
         style=style,
-        style_hash=hash_of(style),
+        style_hash=source_hash(style),
         script=script,
-        script_hash=hash_of(script),
+        script_hash=source_hash(script),
         sections=[_context(number, section) for number, section in enumerate(sections, start=1)],
         diff=diff,
     )
@@ -150,12 +150,17 @@ def _redacted_verdict(verdict: SectionVerdict, redactor: Redactor) -> SectionVer
 
 
 @cache
-def template(name: str) -> Template:
-    """One of our templates, with escaping on."""
+def html_template(folder: Path, name: str) -> Template:
+    """The template of a page, with escaping on; a name that it is not given is an error.
+
+    Args:
+        folder: where the template is, and those that it includes.
+        name: its file.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -189,7 +194,12 @@ def _verdict(verdict: SectionVerdict) -> dict[str, Any]:
     return {**verdict._asdict(), **values}
 
 
-def hash_of(text: str) -> str:
+def source_hash(text: str) -> str:
+    """The hash of a style sheet or a script, as the policy of a page names it.
+
+    Args:
+        text: all of it, as it stands in the page.
+    """
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

@@ -192,7 +192,7 @@ def in_bytes(size: int) -> str:
 
     Example:
         >>> in_bytes(2_345_678), in_bytes(999)
-        ('2.3 MB', '999 B')
+        ('2.35 MB', '999 B')
     """
     for unit, one in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if size >= one:

@@ -106,8 +106,8 @@ def stratified_p(groups: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> f
         EnvironmentProblem: without the extra `stats`.
 
     Example:
-        >>> stratified_p([((3, 3), (0, 3)), ((4, 4), (1, 4))])
-        0.007142857142857143
+        >>> round(stratified_p([((3, 3), (0, 3)), ((4, 4), (1, 4))]), 6)
+        0.007143
     """
     import numpy as np
     from scipy import stats
