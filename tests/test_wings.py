@@ -32,7 +32,15 @@ def test_what_the_records_name_is_there():
     for wing in wings():
         for name in (*wing.events, *wing.fixtures):
             __import__(name)
-        named = (wing.commands, wing.scripts, wing.levels, wing.sources, wing.models, wing.readers)
+        named = (
+            wing.commands,
+            wing.scripts,
+            wing.rules,
+            wing.levels,
+            wing.sources,
+            wing.models,
+            wing.readers,
+        )
         for target in (target for names in named for target in names.values()):
             assert callable(load_target(target))
         assert wing.tools == "" or isinstance(load_target(wing.tools), Toolset)

@@ -45,6 +45,8 @@ class Wing:
         real_time: those of its fixtures that need the machine's time, because they use sockets or processes.
         scripts: top-level keys of script files of its own, each with `module:name` of a function that checks such a
             file and returns its problems, for `soundstage check`.
+        rules: top-level keys of script files of other tools, each with `module:name` of a function that makes a model's
+            script of such a file: of its `scripts.SourceNode` and `SourceReport` a `models.ParsedScript`.
         commands: names of commands of `soundstage`, each with `module:name` of a function, or of a `typer.Typer`.
         models: fields of the first line of files of its own that can answer as a model, each with `module:name` of a
             function that takes the path, and returns what makes a model for each run.
@@ -72,6 +74,7 @@ class Wing:
     fixtures: tuple[str, ...] = ()
     real_time: tuple[str, ...] = ()
     scripts: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     readers: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -85,6 +88,7 @@ class Wing:
 
 _OURS: Final = (
     Wing(name="agents", events=("soundstage.agents._entries", "soundstage.agents.teams._events")),
+    Wing(name="aimock", rules={"fixtures": "soundstage.aimock._fixture_file:convert"}),
     Wing(
         name="claude_code",
         events=("soundstage.claude_code._events",),
@@ -257,7 +261,7 @@ def _checked(records: Iterable[Wing]) -> tuple[Wing, ...]:
     for wing in found:
         commands = (f"the command {command!r}" for command in wing.commands)
         levels = (f"the isolation level {level!r}" for level in wing.levels)
-        scripts = (f"the scripts with {key!r}" for key in wing.scripts)
+        scripts = (f"the scripts with {key!r}" for key in (*wing.scripts, *wing.rules))
         readers = (f"the files of runs with {field!r}" for field in wing.readers)
         console = ("the console of programs",) if wing.console else ()
         context = ("the context of steps",) if wing.context else ()

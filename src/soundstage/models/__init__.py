@@ -1,10 +1,11 @@
 """Models: one seam, and peers behind it that script, journal or break replies."""
 
 from soundstage.models._conditions import When
-from soundstage.models._context import asked_tokens, context, context_edits, edited_context
+from soundstage.models._context import asked_tokens, context, context_edits, edited_context, tokens_in
 from soundstage.models._faulty import FaultyModel
 from soundstage.models._identify import AgentSpec
 from soundstage.models._journaled import JournaledModel, working_on
+from soundstage.models._parsed import ParsedRule, ParsedScript
 from soundstage.models._protocol import Model, PlacedModel, Wrapper, close, complete, kind_of
 from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault
 from soundstage.models._script import Script, load_rules, load_script, script_problems, script_schema
@@ -18,6 +19,8 @@ __all__ = [
     "FaultyModel",
     "JournaledModel",
     "Model",
+    "ParsedRule",
+    "ParsedScript",
     "PlacedModel",
     "Reply",
     "ReplyFault",
@@ -38,5 +41,6 @@ __all__ = [
     "script_of",
     "script_problems",
     "script_schema",
+    "tokens_in",
     "working_on",
 ]

@@ -1,13 +1,13 @@
 """Script files of models: YAML or JSON in, rules out, or every problem with its line.
 
 A file is read in four steps, and the first that fails ends it: text to data with lines (`_source`), data to
-records (`_check`), what the records say about each other (here), records to rules. Fixture files of aimock
-take another second step (`_aimock`).
+records (`_check`), what the records say about each other (here), records to rules. Files of other tools
+take another second step (`Wing.rules`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from soundstage.scripts import (
     where,
     wrap_source,
 )
+from soundstage.wings import load_target, wings
 
 _CONTENT: Final = ("text", "chunks", "blocks", "tool_calls")
 
@@ -80,13 +81,18 @@ def _parse(node: SourceNode, report: SourceReport) -> ParsedScript:
     if not isinstance(node.value, dict):
         report.add(node.line, "", f"a script is a mapping with `rules`, got {in_words(node.value)}")
         return ParsedScript(problems=tuple(report.problems))
-    if "fixtures" in node.fields:
-        from soundstage.models._aimock import convert
-
-        parsed = convert(node, report)
-    else:
-        parsed = _script(node, report)
+    read = _script if "rules" in node.fields else _reader_of(node)
+    parsed = read(node, report)
     return parsed if not report.problems else ParsedScript(problems=sorted_problems(report))
+
+
+def _reader_of(node: SourceNode) -> Callable[[SourceNode, SourceReport], ParsedScript]:
+    """The reader of a script without rules: that of a wing, if the script has one of its keys."""
+    for wing in wings():
+        for key in set(node.fields) & set(wing.rules):
+            read: Callable[[SourceNode, SourceReport], ParsedScript] = load_target(wing.rules[key])
+            return read
+    return _script
 
 
 def _script(node: SourceNode, report: SourceReport) -> ParsedScript:

@@ -23,10 +23,17 @@ import msgspec
 from soundstage.errors import MatchError
 from soundstage.match import AllOf, Anything, Contains, Equals, Matcher, Regex, Same, matcher
 from soundstage.messages import FinishReason, Usage, decode_arguments
-from soundstage.models._conditions import When
-from soundstage.models._context import tokens_in
-from soundstage.models._parsed import ParsedRule, ParsedScript
-from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault
+from soundstage.models import (
+    BlockSpec,
+    CallSpec,
+    ErrorSpec,
+    ParsedRule,
+    ParsedScript,
+    Reply,
+    ReplyFault,
+    When,
+    tokens_in,
+)
 from soundstage.scripts import SourceNode, SourceReport, convert_source, in_one_line, where
 
 NO_FIXTURE: Final = Reply(
