@@ -10,7 +10,7 @@ N       ?= 1000
 SEED    ?= 0
 SPINE   := src/soundstage/errors.py,src/soundstage/config.py,src/soundstage/messages.py,src/soundstage/match/*,src/soundstage/clock/*,src/soundstage/journal/*,src/soundstage/lifecycle/*,src/soundstage/models/*,src/soundstage/scripts/*,src/soundstage/tools/*
 SPINE_TESTS := tests/test_errors.py tests/test_config.py tests/test_messages.py tests/test_match.py tests/test_match_expression.py tests/clock tests/journal tests/lifecycle tests/models tests/scripts tests/tools
-GATED_TESTS := tests/runs tests/workflows tests/trace
+GATED_TESTS := tests/runs tests/workflows tests/trace tests/judges
 # Tests start many programs, and each would compile our sources again where a shell forbids bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q

@@ -7,20 +7,40 @@ from pathlib import Path
 
 from _steps import OWNER, Reply, TableScenario
 
+from soundstage.judges import Criterion, Judge, Rubric
+from soundstage.models import Script, ScriptedModel
 from soundstage.runs import RunResult
 from soundstage.scenarios import ScenarioSheet
 
-SYSTEM = "You are a judge. Answer with one JSON object: passed, score, criteria, reasoning."
-PROMPT = """\
-Judge this run by the rubric "repair", whose threshold is 0.7.
-- correct: add() adds
-- small: no other line is changed
-The run changed calc.py: -    return a - b +    return a + b"""
+SYSTEM = "You are a judge. Answer with one JSON object, and with nothing else."
+RUBRIC = Rubric(
+    name="repair",
+    criteria=(
+        Criterion(id="correct", description="add() adds"),
+        Criterion(id="small", description="no other line is changed"),
+    ),
+)
+JUDGED = """\
+The agent was asked to repair add() in calc.py. It changed one line:
+-    return a - b
++    return a + b"""
+PROMPT = Judge(RUBRIC, ScriptedModel(Script())).prompt(JUDGED)
 
 
-class Judge(TableScenario):
+def verdict(correct: float, small: float, *, passed: bool, reasoning: str) -> str:
+    """A verdict as the model says it."""
+    criteria = {
+        "correct": {"score": correct, "evidence": ["return a + b"]},
+        "small": {"score": small, "evidence": ["It changed one line"]},
+    }
+    score = (correct + small) / 2
+    return json.dumps({"passed": passed, "score": score, "criteria": criteria, "reasoning": reasoning})
+
+
+class JudgeScenario(TableScenario):
     """The common part of the three judges."""
 
+    version = 2
     files = {}
     prompt = PROMPT
     requires = ()
@@ -55,33 +75,19 @@ def sheet(output: str) -> ScenarioSheet:
     )
 
 
-class JudgeHappyPath(Judge):
+class JudgeHappyPath(JudgeScenario):
     name = "judge-happy-path"
     sheet = sheet("a verdict that passes")
-    answer = json.dumps(
-        {
-            "passed": True,
-            "score": 0.95,
-            "criteria": {"correct": 1.0, "small": 0.9},
-            "reasoning": "One sign was changed, and add() adds.",
-        }
-    )
+    answer = verdict(1.0, 0.9, passed=True, reasoning="One sign was changed, and add() adds.")
 
 
-class JudgeFail(Judge):
+class JudgeFail(JudgeScenario):
     name = "judge-fail"
     sheet = sheet("a verdict that fails")
-    answer = json.dumps(
-        {
-            "passed": False,
-            "score": 0.3,
-            "criteria": {"correct": 0.2, "small": 0.4},
-            "reasoning": "The change is not what was asked for.",
-        }
-    )
+    answer = verdict(0.2, 0.4, passed=False, reasoning="The change is not what was asked for.")
 
 
-class JudgeMalformedResponse(Judge):
+class JudgeMalformedResponse(JudgeScenario):
     name = "judge-malformed-response"
     sheet = sheet("words that are no verdict")
     answer = "It looks right to me, I would say eight of ten."

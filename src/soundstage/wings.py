@@ -181,7 +181,7 @@ _OURS: Final = (
         name="scenarios",
         fixtures=("soundstage.scenarios._fixtures",),
         commands={"scenario": "soundstage.scenarios._command_line:scenario"},
-        uses=("claude_code", "differences", "runs"),
+        uses=("claude_code", "differences", "judges", "runs"),
     ),
     Wing(
         name="tapes",

@@ -374,3 +374,21 @@ def test_the_command_is_one_of_soundstage(said, monkeypatch, capsys):
         main()
     assert caught.value.code in (0, None)
     assert "no repair.calibration.json" in capsys.readouterr().out
+
+
+def test_a_live_judge_is_calibrated_over_the_wire(said, script, model_server, monkeypatch, filed):
+    monkeypatch.setenv("SOUNDSTAGE_ALLOW_LIVE", "1")
+    monkeypatch.setenv("OPENAI_API_KEY", "a key of nobody")
+    script.on(user="/still fails/").reply(verdict(correct=0.1, quotes=["add() still fails"], passed=False))
+    script.on(user="/adds now/").reply(verdict())
+    address = ("--live", "openai/gpt-4.1", "--base-url", model_server.openai_url)
+    code, out, _ = said("calibrate", "repair.yaml", "gold.jsonl", *address)
+    assert code == GOOD, out
+    (kept,) = read_calibrations(filed.path)
+    assert (kept.judge, kept.agreed) == ("gpt-4.1 on this machine", 20)
+    assert "tokens, $0." in out
+
+
+def test_labels_that_cannot_be_read_are_told(tmp_path):
+    with pytest.raises(GoldError, match="cannot be read"):
+        load_gold(tmp_path / "none.jsonl")

@@ -121,3 +121,12 @@ def test_the_schema_takes_what_is_taken_and_refuses_what_is_refused():
     assert not fits({"name": "r", "pass_threshold": 2, "criteria": [ONE]})
     assert not fits({"name": "r", "criteria": [{**ONE, "threshold": -1}]})
     assert not fits({"criteria": [ONE]})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [("{", "not YAML"), ("", "it is empty"), ("- a", "expected a mapping")]
+)
+def test_a_file_that_is_no_rubric_is_refused(rubric_file, text, problem):
+    rubric_file.write_text(text)
+    with pytest.raises(RubricError, match=problem):
+        load_rubric(rubric_file)

@@ -37,6 +37,3 @@ from ._suite import Suite as Suite
 from .evaluators._kinds import KINDS as KINDS
 from .evaluators._kinds import EvaluatorKind as EvaluatorKind
 from .evaluators._kinds import evaluator_of as evaluator_of
-from .workers._executors import ProcessExecutor as ProcessExecutor
-from .workers._executors import RayExecutor as RayExecutor
-from .workers._executors import executor_of as executor_of

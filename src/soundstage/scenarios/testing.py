@@ -24,6 +24,8 @@ import msgspec
 
 from soundstage.errors import UnknownNameError, WrongValueError, did_you_mean
 from soundstage.journal import Journal
+from soundstage.judges import Judge, Rubric
+from soundstage.models import Script, ScriptedModel
 from soundstage.runs import AgentRunner, RunResult
 from soundstage.scenarios._folder import load_recording
 from soundstage.scenarios._recorded_session import RecordedSession
@@ -35,6 +37,7 @@ __all__ = [
     "ContextBuilder",
     "FixtureBuilder",
     "JudgedRunBuilder",
+    "RecordedJudgeBuilder",
     "RecordedRunnerBuilder",
     "RecordedSession",
     "ReporterSpiesBuilder",
@@ -204,7 +207,7 @@ class ReporterSpiesBuilder(FixtureBuilder, frozen=True, kw_only=True):
 
 
 class JudgedRunBuilder(FixtureBuilder, frozen=True, kw_only=True):
-    """Makes the result of a recorded run that a judge is to judge. The judge itself is no part of this.
+    """Makes the result of the recorded run of a judge; `RecordedJudgeBuilder` makes the judge.
 
     Args:
         scenario: `judge-happy-path`, `judge-fail` or `judge-malformed-response`.
@@ -228,3 +231,35 @@ class JudgedRunBuilder(FixtureBuilder, frozen=True, kw_only=True):
                 hint=did_you_mean(self.scenario, JUDGED) or "RecordedRunnerBuilder runs every other one",
             )
         return result_of(load_recording(self.root, self.scenario))
+
+
+class RecordedJudgeBuilder(FixtureBuilder, frozen=True, kw_only=True):
+    """Makes a judge that says what a recorded one has said.
+
+    Args:
+        rubric: what is judged.
+        scenario: `judge-happy-path`, `judge-fail` or `judge-malformed-response`.
+        root: the folder of scenarios.
+
+    Example:
+        ::
+
+            judge = RecordedJudgeBuilder(rubric=RUBRIC, root=Path("examples/scenarios")).make()
+            assert (await judge.judge(transcript)).passed
+    """
+
+    rubric: Rubric
+    scenario: str = JUDGED[0]
+    root: Path = Path("scenarios")
+
+    def make(self) -> Judge:
+        """The judge, with the recorded tokens.
+
+        Raises:
+            UnknownNameError: for another scenario.
+            ScenarioNotFoundError: if it has not been recorded.
+        """
+        said = JudgedRunBuilder(scenario=self.scenario, root=self.root).make()
+        script = Script()
+        script.on(purpose="judge").reply(said.output, usage=said.usage)
+        return Judge(self.rubric, ScriptedModel(script))
