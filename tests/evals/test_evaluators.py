@@ -19,8 +19,15 @@ from soundstage.evals import (
     evaluator_of,
     grade,
 )
-from soundstage.journal import AgentStarted, FileChanged, ModelRequested, ToolCalled, ToolReturned
-from soundstage.messages import Caller, ModelRequest, ToolDefinition, user
+from soundstage.journal import (
+    AgentStarted,
+    FileChanged,
+    ModelRequested,
+    ModelResponded,
+    ToolCalled,
+    ToolReturned,
+)
+from soundstage.messages import Caller, ModelRequest, ModelResponse, ToolDefinition, user
 from soundstage.runs import RunResult
 from soundstage.trace import Cost, Finding
 
@@ -45,6 +52,7 @@ def asked(agent, *tools):
 
 OFFER = asked("", "search", "read", "delete")
 TURNS = (asked("planner"), asked("coder"))
+ENDS = {word: (ModelResponded(response=ModelResponse(parts=(), finish=word)),) for word in ("stop", "length")}
 FILES = (FileChanged(path="src/a.py", change="modified"), FileChanged(path="b.txt", change="added"))
 PASS_AND_FAIL = [
     ("contains", "sunny", "it is sunny", "rain"),
@@ -64,6 +72,15 @@ PASS_AND_FAIL = [
     ("contains_json", SCHEMA, 'No: {"a": 1}. Yes: {"plan": "x"}', 'Here: {"a": 1}'),
     ("expression", "output.startswith('a') and len(output) > 2", "abc", "ab"),
     ("expression", "any(word in output for word in ['x', 'y'])", "yes", "no"),
+    ("levenshtein", {"to": "sunny", "at_most": 1}, "sunnyy", "sun"),
+    ("rouge_n", {"to": "it is sunny", "at_least": 0.6}, "it is sunny today", "rain"),
+    ("bleu", ["rain", "it is sunny"], "it is sunny", "it is not"),
+    ("word_count", {"at_most": 3}, "it is sunny", "it is not sunny"),
+    ("python_code", "len(output) < 6", "sunny", "cloudy"),
+    ("javascript", "output.length < 6", "sunny", "cloudy"),
+    ("not", {"contains": "rain"}, "sunny", "rain"),
+    ("score", {"of": ["no_errors", {"contains": "sun"}], "at_least": 0.6}, "sun", "rain"),
+    ("transform", {"by": {"python": "output[0]"}, "expect": {"equals": "s"}}, "sunny", "rain"),
 ]
 
 
@@ -78,6 +95,7 @@ def test_a_check_of_the_answer_passes_the_good_one_and_says_why_the_bad_one_fail
 
 
 COURSES = [
+    ("finish_reason", "stop", ENDS["stop"], ENDS["length"]),
     ("tool", "search", TOOLS, ()),
     ("tool", {"name": "search", "arguments": {"q": "weather"}}, TOOLS, TOOLS[2:]),
     (

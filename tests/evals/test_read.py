@@ -140,7 +140,7 @@ WRONG = [
     (
         "agent: {}\n" + BASE.partition("\n")[2] + CASES,
         1,
-        "expected one of command, python, driver, model; got none",
+        "expected one of command, python, driver, model, provider; got none",
     ),
     ("agent: {model: m, python: 'a:b'}\n" + BASE.partition("\n")[2] + CASES, 1, "got python and model"),
     (

@@ -19,6 +19,7 @@ from ._errors import AbsentDataError as AbsentDataError
 from ._errors import EvalConfigError as EvalConfigError
 from ._errors import EvaluatorError as EvaluatorError
 from ._events import Grade as Grade
+from ._events import GradePart as GradePart
 from ._executor import Executor as Executor
 from ._making import EvalRunPlan as EvalRunPlan
 from ._making import MadeRun as MadeRun
@@ -37,3 +38,5 @@ from ._suite import Suite as Suite
 from .evaluators._kinds import KINDS as KINDS
 from .evaluators._kinds import EvaluatorKind as EvaluatorKind
 from .evaluators._kinds import evaluator_of as evaluator_of
+from .promptfoo._suite import ImportedSuite as ImportedSuite
+from .promptfoo._suite import import_promptfoo as import_promptfoo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -14,9 +14,9 @@ import msgspec
 from soundstage.drivers import Command
 from soundstage.errors import ScriptError
 from soundstage.journal import Journal
-from soundstage.messages import Message, ModelRequest, user
+from soundstage.messages import Message, ModelRequest, ToolCall, user
 from soundstage.models import Model, complete
-from soundstage.wire import ModelServer
+from soundstage.wire import CODECS, ModelServer
 from soundstage.worlds import Workspace
 
 INPUT: Final = "{input}"
@@ -140,9 +140,18 @@ class FunctionAgent(msgspec.Struct, frozen=True):
 
 
 class ModelAgent(msgspec.Struct, frozen=True):
-    """A model alone: each input is a message of the user, its reply the answer."""
+    """A model alone: each input is a message of the user, its reply the answer; tool calls without a text, as JSON.
+
+    Args:
+        model: its name.
+        settings: of each request, by the names of the format, such as `temperature`; `tools` are
+            those of OpenAI's chat.
+        chat: whether an input is several messages: a JSON list, as OpenAI's chat has them.
+    """
 
     model: str
+    settings: Mapping[str, Any] = {}
+    chat: bool = False
 
     @asynccontextmanager
     async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
@@ -150,12 +159,36 @@ class ModelAgent(msgspec.Struct, frozen=True):
         messages: list[Message] = []
 
         async def respond(prompt: str) -> str:
-            messages.append(user(prompt))
-            reply = await complete(place.model, ModelRequest(model=self.model, messages=tuple(messages)))
+            request = self._request(prompt)
+            messages.extend(request.messages)
+            reply = await complete(place.model, msgspec.structs.replace(request, messages=tuple(messages)))
             messages.append(reply.message())
-            return reply.text
+            return reply.text if reply.text or not reply.tool_calls else _calls(reply.tool_calls)
 
         yield respond
+
+    def _request(self, prompt: str) -> ModelRequest:
+        settings = dict(self.settings)
+        if not self.chat and "tools" not in settings:
+            return ModelRequest(model=self.model, messages=(user(prompt),), settings=settings)
+        messages = msgspec.json.decode(prompt) if self.chat else [{"role": "user", "content": prompt}]
+        asked = {"model": self.model, "messages": messages}
+        asked |= {name: settings.pop(name) for name in ("tools", "tool_choice") if name in settings}
+        found = CODECS["openai-chat"].decode(msgspec.json.encode(asked), {})
+        return msgspec.structs.replace(found, format="", settings={**found.settings, **settings})
+
+
+def _calls(calls: Sequence[ToolCall]) -> str:
+    """Tool calls as JSON, as OpenAI's chat has them."""
+    told = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments_json},
+        }
+        for call in calls
+    ]
+    return msgspec.json.encode(told).decode()
 
 
 class ClaudeCodeAgent(msgspec.Struct, frozen=True):

@@ -6,10 +6,12 @@ import typer
 
 from soundstage.cli import say
 from soundstage.evals._command_compare import baseline, compare
+from soundstage.evals._command_import import imports
 from soundstage.evals._command_record import record, replay
 from soundstage.evals._command_run import run
 
 evals = typer.Typer(help="Evals: cases that are run repeatedly, scored and counted.", no_args_is_help=True)
+evals.add_typer(imports, name="import")
 
 
 @evals.callback()

@@ -92,6 +92,7 @@ def run(
     chosen = chosen_suite(suite, model=model, base_url=base_url, replay=replay)
     chosen, kept = limited_suite(chosen, repeat=repeat, max_cost=max_cost), RunStore(store)
     wanted = baseline_for(chosen, baseline)
+    _tell(chosen.notes)
     told = EvalProgress()
     try:
         report = asyncio.run(
@@ -120,6 +121,12 @@ def run(
         raise typer.Exit(BAD_INPUT)
     if not (holds_baseline(report, wanted) and report.passed):
         raise typer.Exit(FAILED)
+
+
+def _tell(notes: tuple[str, ...]) -> None:
+    """Say what was left out of a suite when it was read."""
+    for note in notes:
+        warn(f"left out: {note}")
 
 
 def _write(report: EvalReport, store: RunStore, junit: Path | None, markdown: Path | None) -> None:

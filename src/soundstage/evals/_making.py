@@ -120,7 +120,7 @@ async def _graded(
 ) -> tuple[RunResult, list[Grade]]:
     parts = Composition(journal, ids=IdSource(plan.number))
     workspace = parts.add(Workspace)
-    model = suite.model()
+    model = (plan.case.model or suite.model)()
     asked = gates.around(model, journal)
     server = parts.serve(asked)
     async with parts:
@@ -189,7 +189,7 @@ async def _made(
     """The result of one run, and a grade if the agent itself failed, which no evaluator has to say again."""
 
     async def agent(_prompt: str, _: RunContext) -> str:
-        return await converse(plan.case, suite.agent, place, answered)
+        return await converse(plan.case, plan.case.agent or suite.agent, place, answered)
 
     runner = AgentRunner(
         agent,

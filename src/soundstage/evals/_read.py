@@ -13,14 +13,17 @@ from typing import Any, Final
 
 import msgspec
 
-from soundstage.errors import ScriptError, did_you_mean
+from soundstage.errors import EnvironmentProblem, ScriptError, did_you_mean
 from soundstage.evals._agents import ClaudeCodeAgent, CommandAgent, EvalAgent, FunctionAgent, ModelAgent
 from soundstage.evals._errors import EvalConfigError
+from soundstage.evals._provider import ProviderAgent, ProviderSource
 from soundstage.evals._run import Case, EvalTurn, NamedEvaluator
 from soundstage.evals._suite import TIMEOUT, EvalBudget, Suite, wrong_turns
 from soundstage.evals.evaluators._kinds import evaluator_of
+from soundstage.evals.promptfoo._suite import is_promptfoo, read_promptfoo
+from soundstage.guard import real_variable
 from soundstage.live import ProviderLimits
-from soundstage.models import Model, ScriptedModel, load_script
+from soundstage.models import Model, Script, ScriptedModel, load_script
 from soundstage.scripts import (
     SourceNode,
     SourceReport,
@@ -43,23 +46,27 @@ Expected = list[str | dict[str, Any]]
 
 
 class AgentSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The `agent` of a suite in a file: one of `command`, `python`, `driver` and `model`."""
+    """The `agent` of a suite in a file: one of `command`, `python`, `driver`, `model` and `provider`."""
 
     command: list[str] | None = None
     python: str | None = None
     driver: str | None = None
     model: str | None = None
+    provider: ProviderSource | None = None
     code: int | None = None
     env: list[str] | None = None
     options: dict[str, Any] | None = None
+    settings: dict[str, Any] | None = None
+    chat: bool | None = None
 
 
 class LiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A provider that is asked for real: its format, and where it is."""
+    """A provider that is asked for real: its format, where it is, and the variable that has the key."""
 
     format: str
     model: str = ""
     base_url: str = ""
+    key: str = ""
 
 
 class TurnSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,6 +88,8 @@ class CaseSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expect: Expected = []
     repeat: int | None = None
     pass_rate: float | None = None
+    agent: AgentSource | None = None
+    live: str | LiveSource | None = None
 
 
 class SuiteSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,9 +145,15 @@ class _Reading:
         self._folder = path.parent
         self._report = SourceReport(shown(path))
         self._read: list[bytes] = []  # all that belongs to the suite
+        self._notes: tuple[str, ...] = ()
 
     def suite(self) -> Suite:
         node = read_source_file(self._path, self._report)
+        if node is not None and is_promptfoo(node):
+            imported = read_promptfoo(self._path, node, self._report)
+            node = imported.node if imported is not None else None
+            self._read += [path.read_bytes() for path in imported.read] if imported is not None else []
+            self._notes = imported.notes if imported is not None else ()
         source = None
         if node is not None and right_version(node, self._report):
             source = convert_source(SuiteSource, node, self._report)
@@ -170,28 +185,29 @@ class _Reading:
                 budget=source.budget,
                 replayed=self._replayed,
                 fingerprint=hashlib.sha256(b"\0".join(self._read)).hexdigest(),
+                notes=self._notes,
             )
         except EvalConfigError as error:
             for problem in error.problems:
                 self._report.add(line_of(node, problem.key), problem.key, problem.message)
             raise EvalConfigError(sorted_problems(self._report)) from None
 
-    def _agent(self, source: AgentSource, node: SourceNode) -> EvalAgent | None:
+    def _agent(self, source: AgentSource, node: SourceNode, place: str = "agent") -> EvalAgent | None:
         field = node.fields["agent"]
         kinds = [kind for kind in _AGENTS if getattr(source, kind) is not None]
         if len(kinds) != 1:
             got = " and ".join(kinds) or "none"
-            self._report.add(field.line, "agent", f"expected one of {', '.join(_AGENTS)}; got {got}")
+            self._report.add(field.line, place, f"expected one of {', '.join(_AGENTS)}; got {got}")
             return None
-        for option, kind in (("code", "command"), ("env", "command"), ("options", "driver")):
+        for option, kind in _OPTIONS:
             if getattr(source, option) is not None and kind != kinds[0]:
                 line = field.node.fields[option].line
-                self._report.add(line, f"agent.{option}", f"only an agent with `{kind}` has this")
+                self._report.add(line, f"{place}.{option}", f"only an agent with `{kind}` has this")
         try:
             return _AGENTS[kinds[0]](source, self._folder)
         except ScriptError as error:
             line = field.node.fields[kinds[0]].line
-            self._report.add(line, f"agent.{kinds[0]}", in_one_line(error))
+            self._report.add(line, f"{place}.{kinds[0]}", in_one_line(error))
             return None
 
     def _model(self, source: SuiteSource, node: SourceNode) -> Callable[[], Model] | None:
@@ -208,6 +224,9 @@ class _Reading:
             given.remove("live" if self._replay else "tape")
         if not given and source.agent.model is not None:
             return live_models(source.agent.model)
+        if not given and source.agent.provider is not None:
+            script = Script()  # it may do without any model; a request is an error
+            return lambda: ScriptedModel(script, shared=True)
         if len(given) != 1:
             got = " and ".join(given) or "none"
             self._report.add(
@@ -215,11 +234,7 @@ class _Reading:
             )
             return None
         if source.live is not None and given == ["live"]:
-            try:
-                return live_models(source.live)
-            except ScriptError as error:
-                self._report.add(node.fields["live"].line, "live", in_one_line(error))
-                return None
+            return self._asked(source.live, node, "live")
         path = self._file(getattr(source, given[0]), node.fields[given[0]].line, given[0])
         if path is None:
             return None
@@ -252,6 +267,13 @@ class _Reading:
             elif (limits := convert_source(ProviderLimits, field.node, self._report, key=key)) is not None:
                 found[name] = limits
         return found
+
+    def _asked(self, source: str | LiveSource, node: SourceNode, key: str) -> Callable[[], Model] | None:
+        try:
+            return live_models(source)
+        except ScriptError as error:
+            self._report.add(node.fields["live"].line, key, in_one_line(error))
+            return None
 
     def _file(self, name: str, line: int, key: str) -> Path | None:
         path = self._folder / name
@@ -311,9 +333,14 @@ class _Reading:
             )
             for at, (turn, item) in enumerate(zip(source.turns, items_of(node, "turns"), strict=True))
         ]
+        fields = msgspec.structs.asdict(source)
+        agent, live = fields.pop("agent"), fields.pop("live")
+        given = self._given is not None or self._replay  # one model for all cases
         return Case(
             **{
-                **msgspec.structs.asdict(source),
+                **fields,
+                "agent": None if agent is None else self._agent(agent, node, f"{place}agent"),
+                "model": None if live is None or given else self._asked(live, node, f"{place}live"),
                 "name": source.name or f"case {number}",
                 "turns": tuple(turns),
                 "expect": self._evaluators(items_of(node, "expect"), f"{place}expect", report),
@@ -364,7 +391,13 @@ def _driver(source: AgentSource, _: Path) -> EvalAgent:
 
 
 def _alone(source: AgentSource, _: Path) -> EvalAgent:
-    return ModelAgent((source.model or "").rpartition("/")[2])
+    return ModelAgent(
+        (source.model or "").partition("/")[2] or source.model or "", source.settings or {}, bool(source.chat)
+    )
+
+
+def _provider(source: AgentSource, folder: Path) -> EvalAgent:
+    return ProviderAgent(source.provider or ProviderSource(), folder)
 
 
 _AGENTS: Final[dict[str, Callable[[AgentSource, Path], EvalAgent]]] = {
@@ -372,7 +405,15 @@ _AGENTS: Final[dict[str, Callable[[AgentSource, Path], EvalAgent]]] = {
     "python": _function,
     "driver": _driver,
     "model": _alone,
+    "provider": _provider,
 }
+_OPTIONS: Final = (
+    ("code", "command"),
+    ("env", "command"),
+    ("options", "driver"),
+    ("settings", "model"),
+    ("chat", "model"),
+)
 
 
 def live_models(source: str | LiveSource, *, allow: bool = False) -> Callable[[], Model]:
@@ -388,9 +429,16 @@ def live_models(source: str | LiveSource, *, allow: bool = False) -> Callable[[]
         provider, _, model = source.partition("/")
         source = LiveSource(provider, model)
     kind: Any = source.format
+    options: dict[str, Any] = {"model": source.model, "base_url": source.base_url, "allow": allow}
+    if source.key:
+        options["api_key"] = real_variable(source.key) or ""
+        if not options["api_key"]:
+            raise EnvironmentProblem(
+                f"there is no API key for {source.model}", hint=f"export {source.key}=..."
+            )
 
     def made() -> Model:
-        return LiveModel(kind, model=source.model, base_url=source.base_url, allow=allow)
+        return LiveModel(kind, **options)
 
     made()  # says what is missing before anything starts
     return made

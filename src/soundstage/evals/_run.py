@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from soundstage.errors import WrongTypeError
+from soundstage.evals._agents import EvalAgent
 from soundstage.evals._errors import AbsentDataError, EvaluatorError
 from soundstage.evals._events import Grade
 from soundstage.journal import Journal
+from soundstage.models import Model
 from soundstage.runs import RunResult
 from soundstage.trace import Finding, Trace, build_trace
 
@@ -27,17 +29,21 @@ class EvalRun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         result: what the run has come to.
         folder: the workspace, as the agent left it; `None` if the run has none.
         journal: of the run, for what an evaluator has to tell besides its grade; `None` if it is closed.
+        value: the answer as a transform has made it, in the place of the agent's: a text, or data.
     """
 
     case: Case
     result: RunResult
     folder: Path | None = None
     journal: Journal | None = None
+    value: Any = None
 
     @property
     def output(self) -> str:
-        """The answer of the agent."""
-        return self.result.output
+        """The answer of the agent; data that a transform has made, as JSON."""
+        if self.value is None:
+            return self.result.output
+        return self.value if isinstance(self.value, str) else msgspec.json.encode(self.value).decode()
 
     @cached_property
     def trace(self) -> Trace:
@@ -98,6 +104,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         expect: evaluators, besides those of the suite.
         repeat: runs; those of the suite unless given.
         pass_rate: the share of runs that has to pass; that of the suite unless given.
+        agent: who answers; that of the suite unless given.
+        model: makes the model that the agent asks; that of the suite unless given.
     """
 
     name: str
@@ -109,6 +117,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     expect: tuple[NamedEvaluator, ...] = ()
     repeat: int | None = None
     pass_rate: float | None = None
+    agent: EvalAgent | None = None
+    model: Callable[[], Model] | None = None
 
     @property
     def conversation(self) -> tuple[EvalTurn, ...]:

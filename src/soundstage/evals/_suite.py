@@ -67,6 +67,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         budget: the most that an eval of it may take.
         replayed: the recording that answers in the place of a provider, if one does.
         fingerprint: of the files that it was read from; two suites of one fingerprint are the same.
+        notes: what was left out of it when it was read, because it changes no result.
 
     Raises:
         EvalConfigError: for no cases, two of one name, a case that nothing is expected of, or numbers that cannot be.
@@ -98,6 +99,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     budget: EvalBudget = EvalBudget()
     replayed: str = ""
     fingerprint: str = ""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         problems = [ScriptProblem(self.name, 0, key, message) for key, message in self._problems()]

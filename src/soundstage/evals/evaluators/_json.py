@@ -17,7 +17,7 @@ def is_json(spec: Literal[True] | dict[str, Any]) -> Evaluator:
 
     def evaluate(run: EvalRun) -> Grade:
         try:
-            found = json.loads(run.output)
+            found = json.loads(run.output, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
             return Grade(passed=False, reason=f"the answer is not JSON: {error}: {preview(run.output)}")
         problem = fits(found)
@@ -40,6 +40,10 @@ def contains_json(spec: Literal[True] | dict[str, Any]) -> Evaluator:
     return evaluate
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number in JSON")
+
+
 def _fits(spec: Literal[True] | dict[str, Any], kind: str) -> Any:
     """The problem of a value under a schema, as a function; no problem at all for `true`."""
     if spec is True:
@@ -54,7 +58,7 @@ def _fits(spec: Literal[True] | dict[str, Any], kind: str) -> Any:
         Draft202012Validator.check_schema(spec)
     except BadSchema as error:
         raise WrongValueError("this is no JSON Schema", seen=error.message) from None
-    validator = Draft202012Validator(spec)
+    validator = Draft202012Validator(spec, format_checker=Draft202012Validator.FORMAT_CHECKER)
 
     def problem(value: object) -> str:
         error = best_match(validator.iter_errors(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ import msgspec
 
 from soundstage.errors import UnknownNameError, WrongValueError, did_you_mean
 from soundstage.evals._run import Evaluator, NamedEvaluator
-from soundstage.evals.evaluators import _code, _json, _judge, _text, _trace
+from soundstage.evals.evaluators import _code, _json, _judge, _likeness, _scripts, _sets, _text, _trace
 
 
 class EvaluatorKind(NamedTuple):
@@ -27,6 +28,7 @@ class EvaluatorKind(NamedTuple):
         return " ".join((inspect.getdoc(self.make) or "").split())
 
 
+_OF_OTHERS: Final[tuple[Callable[..., Evaluator], ...]] = (_sets.not_, _sets.score, _sets.transform)
 _MAKERS: Final[tuple[Callable[..., Evaluator], ...]] = (
     _text.contains,
     _text.not_contains,
@@ -35,7 +37,11 @@ _MAKERS: Final[tuple[Callable[..., Evaluator], ...]] = (
     _text.equals_normalised,
     _text.expected,
     _text.similar,
+    _text.word_count,
     _text.no_errors,
+    _likeness.levenshtein,
+    _likeness.rouge_n,
+    _likeness.bleu,
     _json.is_json,
     _json.contains_json,
     _trace.tool,
@@ -46,6 +52,7 @@ _MAKERS: Final[tuple[Callable[..., Evaluator], ...]] = (
     _trace.model_requests,
     _trace.no_egress,
     _trace.no_failures,
+    _trace.finish_reason,
     _trace.files_modified,
     _trace.cost,
     _trace.latency,
@@ -54,9 +61,12 @@ _MAKERS: Final[tuple[Callable[..., Evaluator], ...]] = (
     _code.expression,
     _code.python,
     _judge.judge,
+    _scripts.python_code,
+    _scripts.javascript,
+    *_OF_OTHERS,
 )
 KINDS: Final[Mapping[str, EvaluatorKind]] = {
-    make.__name__: EvaluatorKind(make.__name__, make) for make in _MAKERS
+    name: EvaluatorKind(name, make) for make in _MAKERS for name in [make.__name__.removesuffix("_")]
 }
 """All built-in kinds, by name."""
 
@@ -86,7 +96,8 @@ def evaluator_of(kind: str, spec: Any, *, folder: Path = Path()) -> NamedEvaluat
         )
     wanted = next(iter(get_type_hints(found.make).values()))
     try:
-        given = (msgspec.convert(spec, wanted), folder)
+        second: Any = functools.partial(evaluator_of, folder=folder) if found.make in _OF_OTHERS else folder
+        given = (msgspec.convert(spec, wanted), second)
         evaluate = found.make(*given[: len(inspect.signature(found.make).parameters)])
     except msgspec.ValidationError as error:
         raise WrongValueError(

@@ -99,6 +99,28 @@ def similar(spec: Similar) -> Evaluator:
     return evaluate
 
 
+class WordBounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Bounds of a number of words."""
+
+    at_least: int | None = None
+    at_most: int | None = None
+
+
+def word_count(spec: int | WordBounds) -> Evaluator:
+    """The answer has so many words, between spaces: a number, or `{at_least, at_most}`."""
+    wanted = WordBounds(spec, spec) if isinstance(spec, int) else spec
+    least, most = wanted.at_least or 0, wanted.at_most
+    if (wanted.at_least is None and most is None) or least < 0 or (most is not None and most < least):
+        raise WrongValueError("`word_count` has bounds", expected="from 0, at_least first", seen=repr(spec))
+
+    def evaluate(run: EvalRun) -> Grade:
+        found = len(run.output.split())
+        passed = found >= least and (most is None or found <= most)
+        return Grade(passed=passed, reason="" if passed else f"{found} words: {preview(run.output)}")
+
+    return evaluate
+
+
 def no_errors(spec: Literal[True] | list[str]) -> Evaluator:
     """The answer has no word of errors, `error` and `Error` or those given, and the run ended without a failure."""
     words = _ERRORS if spec is True else tuple(_texts(spec))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
-from soundstage.errors import WrongValueError
+from soundstage.errors import WrongValueError, did_you_mean
 from soundstage.evals._errors import AbsentDataError
 from soundstage.evals._events import Grade
 from soundstage.evals._run import EvalRun, Evaluator
+from soundstage.journal import ModelResponded
+from soundstage.messages import FinishReason
 from soundstage.trace import (
     Finding,
     check_agent_sequence,
@@ -131,6 +133,27 @@ def no_egress(spec: Literal[True]) -> Evaluator:  # noqa: ARG001  (a switch)
 def no_failures(spec: Literal[True]) -> Evaluator:  # noqa: ARG001  (a switch)
     """No request, agent, program or model failed."""
     return lambda run: check_no_failures(run.trace)
+
+
+def finish_reason(spec: str) -> Evaluator:
+    """The last reply of the model ended for this reason: `stop`, `length`, `tool_calls`, `content_filter`..."""
+    reasons = get_args(FinishReason)
+    if spec not in reasons:
+        raise WrongValueError(
+            "there is no such reason",
+            expected=", ".join(reasons),
+            seen=spec,
+            hint=did_you_mean(spec, reasons),
+        )
+
+    def evaluate(run: EvalRun) -> Grade:
+        replies = [one.event for one in run.result.timeline if isinstance(one.event, ModelResponded)]
+        if not replies:
+            raise AbsentDataError("no model replied in this run")
+        found = replies[-1].response.finish
+        return Grade(passed=found == spec, reason="" if found == spec else f"the reply ended with {found}")
+
+    return evaluate
 
 
 def files_modified(spec: int | str | list[str]) -> Evaluator:

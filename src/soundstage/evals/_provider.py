@@ -1,0 +1,120 @@
+"""An agent that is called as promptfoo calls providers: a function of a file, a command, or an echo."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from soundstage.drivers import Command
+from soundstage.errors import AppError, ScriptError
+from soundstage.evals._agents import CommandAgent, EvalPlace, Respond
+from soundstage.evals.evaluators._scripts import MARK, NODE_HOST, node_program, value_in
+
+_PYTHON_HOST: Final = f"""
+import asyncio, importlib.util, inspect, json, pathlib, sys
+asked = json.load(sys.stdin)
+sys.path.insert(0, str(pathlib.Path(asked["file"]).parent))
+spec = importlib.util.spec_from_file_location("provider", asked["file"])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+value = getattr(module, asked["name"] or "call_api")(asked["output"], asked["context"]["options"], asked["context"])
+if inspect.isawaitable(value):
+    value = asyncio.run(value)
+print("\\n" + {MARK!r} + json.dumps({{"kind": type(value).__name__, "value": value}}))
+"""
+
+
+class ProviderSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of `echo`, `command` and `file`, and what it is given besides the prompt."""
+
+    echo: bool = False
+    command: tuple[str, ...] = ()
+    file: str = ""
+    function: str = ""
+    config: Mapping[str, Any] = {}
+    vars: Mapping[str, Any] = {}
+
+
+class ProviderAgent(msgspec.Struct, frozen=True):
+    """A provider. A command gets the prompt, its options and the context as words; its output is the answer. A function
+    gets the same as arguments, and returns `{output}` or `{error}`.
+
+    Args:
+        source: which one.
+        folder: where its files are.
+
+    Raises:
+        ScriptError: for none or several, and a file that is not there.
+        EnvironmentProblem: if it is JavaScript, and there is no node.
+    """
+
+    source: ProviderSource
+    folder: Path
+
+    def __post_init__(self) -> None:
+        one = self.source
+        if one.echo + bool(one.command) + bool(one.file) != 1:
+            raise ScriptError(
+                "a provider is one thing", expected="one of echo, command and file", seen=repr(one)
+            )
+        if one.file and not self._path.is_file():
+            raise ScriptError(f"there is no {one.file}")
+        if one.file and self._path.suffix != ".py":
+            node_program()
+
+    @property
+    def _path(self) -> Path:
+        return (self.folder / self.source.file).resolve()
+
+    @asynccontextmanager
+    async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
+        """Ask it once for each input, without what was said before. `AppError` if it fails."""
+        yield lambda prompt: self._answer(prompt, place)
+
+    async def _answer(self, prompt: str, place: EvalPlace) -> str:
+        if self.source.echo:
+            return prompt
+        options = {"id": self.source.file or "exec", "config": dict(self.source.config)}
+        context = {
+            "vars": dict(self.source.vars),
+            "prompt": {"raw": prompt, "label": prompt},
+            "options": options,
+        }
+        if self.source.command:
+            told = [msgspec.json.encode(one).decode() for one in (options, context)]
+            words = CommandAgent((*self.source.command, "{input}", *told), self.folder)
+            async with words.conversation(place) as respond:
+                return (await respond(prompt)).strip()
+        return await self._called(prompt, context, place)
+
+    async def _called(self, prompt: str, context: dict[str, Any], place: EvalPlace) -> str:
+        asked = {"file": str(self._path), "name": self.source.function, "output": prompt, "context": context}
+        python = self._path.suffix == ".py"
+        argv = [sys.executable, "-c", _PYTHON_HOST] if python else [node_program(), "-e", NODE_HOST]
+        command = Command(
+            argv,
+            place.journal,
+            cwd=place.workspace.root,
+            environment=place.environment,
+            stdin=msgspec.json.encode({**asked, "construct": True}).decode(),
+            code=None,
+            name="agent",
+        )
+        await command.start()
+        try:
+            place.settled(command.home)
+            await command.wait(None, within=float("inf"))
+        finally:
+            await command.stop()
+        value, problem = value_in(command.lines("stdout"), command.lines("stderr"))
+        if isinstance(value, dict) and value.get("error"):
+            problem = str(value["error"])
+        if problem:
+            raise AppError(f"the provider failed: {problem}")
+        output = value.get("output") if isinstance(value, dict) and "output" in value else value
+        return output if isinstance(output, str) else msgspec.json.encode(output).decode()

@@ -1,0 +1,90 @@
+"""Rows of CSV as tests: the columns that begin with `__`, and assertions in one line. Pure."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+_EXPECTED: Final = re.compile(r"__expected(\d*)")
+_CONFIG: Final = re.compile(r"__config:__expected(\d*):(\w+)")
+_ASSERTION: Final = re.compile(
+    r"(?P<type>[a-z][a-z0-9:-]*?)(?:\((?P<threshold>[\d.]+)\))?(?::\s*(?P<value>.*))?", re.DOTALL
+)
+_LISTS: Final = ("contains-all", "contains-any", "icontains-all", "icontains-any")
+_ALIASES: Final = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
+_BARE: Final = frozenset(
+    {"is-json", "contains-json", "is-xml", "contains-xml", "is-sql", "contains-sql", "is-html", "is-refusal"}
+)
+
+
+def assertion_of(text: str, known: Callable[[str], bool]) -> dict[str, Any]:
+    """An assertion in one line, such as `contains: Paris` or `levenshtein(3): Paris`; `equals` without a kind."""
+    found = _ASSERTION.fullmatch(text.strip())
+    kind = _ALIASES.get(found["type"], found["type"]) if found else ""
+    plain = kind.removeprefix("not-")
+    if (
+        found is None
+        or not known(plain)
+        or (found["value"] is None and plain not in _BARE and not found["threshold"])
+    ):
+        return {"type": "equals", "value": text}
+    value: Any = found["value"]
+    if plain in _LISTS:
+        value = [part.strip() for part in next(csv.reader([value or ""], skipinitialspace=True))]
+    made: dict[str, Any] = {"type": kind}
+    if value is not None:
+        made["value"] = value
+    return made | ({"threshold": float(found["threshold"])} if found["threshold"] else {})
+
+
+def test_of_row(row: Mapping[str, str], number: int, refuse: Callable[[str, str], None]) -> dict[str, Any]:
+    """A row as a test: columns are variables, those that begin with `__` say more."""
+    from soundstage.evals.promptfoo._kinds import is_known
+
+    test: dict[str, Any] = {"description": f"Row #{number}", "vars": {}}
+    asserts: dict[str, dict[str, Any]] = {}
+    for name, text in row.items():
+        expected = _EXPECTED.fullmatch(name)
+        if expected is not None:
+            if text.strip():
+                asserts[expected[1] or "1"] = assertion_of(text, is_known)
+        elif not name.startswith("__"):
+            test["vars"][name] = text
+        elif text and not name.startswith("__config:"):
+            _special(test, name, text, refuse)
+    for name, text in row.items():
+        config = _CONFIG.fullmatch(name)
+        if config is not None and text:
+            chosen = (
+                [asserts[config[1]]] if config[1] in asserts else [] if config[1] else list(asserts.values())
+            )
+            if config[2] != "threshold":
+                refuse(name, "only `threshold` can be set by a column")
+            for one in chosen:
+                one["threshold"] = float(text)
+    if asserts:
+        metric = row.get("__metric", "")
+        test["assert"] = [{**one, **({"metric": metric} if metric else {})} for one in asserts.values()]
+    return test
+
+
+def _special(test: dict[str, Any], name: str, text: str, refuse: Callable[[str, str], None]) -> None:
+    key = name.removeprefix("__")
+    if key == "description":
+        test["description"] = text
+    elif key in ("prefix", "suffix"):
+        test.setdefault("options", {})[key] = text
+    elif key == "threshold":
+        try:
+            test["threshold"] = float(text)
+        except ValueError:
+            refuse(name, f"expected a number, got {text!r}")
+    elif key.startswith("metadata:"):
+        field = key.removeprefix("metadata:")
+        several = field.endswith("[]")
+        parts = [part.strip().replace("\\,", ",") for part in re.split(r"(?<!\\),", text)]
+        test.setdefault("metadata", {})[field.removesuffix("[]")] = parts if several else text
+    elif key != "metric":
+        refuse(name, "this column means nothing here")
