@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from soundstage.journal import Journal
+from soundstage.lifecycle import Process
 from soundstage.lifecycle._processes import started_at, variables_of
 
 PATH = os.environ["PATH"]
@@ -39,6 +44,41 @@ def test_the_variables_of_a_process_that_is_between_two_programs_are_waited_for(
     program = start("./again", MARK="1")
     for _ in range(2000):
         assert b"MARK=1" in variables_of(program.pid)
+
+
+CONFINED = """
+import time
+from soundstage.lifecycle._processes import variables_of
+def waited(seconds):
+    raise AssertionError("it waits for what it is never told")
+time.sleep = waited
+try:
+    print(b"MARK=1" in variables_of({pid}))
+except OSError as error:
+    print("not for us")
+"""
+
+
+def test_a_program_that_is_confined_does_not_wait_for_what_the_system_keeps_back(start):
+    """Each process of the machine would cost a new start two seconds."""
+    program = start("sleep", "600", MARK="1")
+    lines = []
+
+    async def run():
+        argv = [sys.executable, "-c", CONFINED.format(pid=program.pid)]
+        heard = Process(
+            argv,
+            Journal(),
+            source="p",
+            cwd=Path.cwd(),
+            environment=os.environ,
+            on_line=lambda *line: lines.append(line),
+        )
+        await heard.start()
+        return await heard.wait()
+
+    assert asyncio.run(run()) == 0, lines
+    assert lines[0][1] in ("True", "not for us")
 
 
 def test_a_process_that_is_gone_has_no_variables_and_no_start():

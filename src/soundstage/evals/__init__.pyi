@@ -40,3 +40,6 @@ from .evaluators._kinds import EvaluatorKind as EvaluatorKind
 from .evaluators._kinds import evaluator_of as evaluator_of
 from .promptfoo._suite import ImportedSuite as ImportedSuite
 from .promptfoo._suite import import_promptfoo as import_promptfoo
+from .workers._executors import ProcessExecutor as ProcessExecutor
+from .workers._executors import RayExecutor as RayExecutor
+from .workers._executors import executor_of as executor_of

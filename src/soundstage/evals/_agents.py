@@ -32,6 +32,9 @@ class EvalPlace(NamedTuple):
         workspace: its folder.
         environment: variables that point a program at the server.
         settled: told of the home of a program, once there is one.
+        number: of the run, among those of its case, from 1.
+        seed: of whatever the agent draws by lot: another one for each case and number, the same in every eval. A
+            program has it as `SOUNDSTAGE_SEED`.
         said: inputs and answers of the conversation so far.
     """
 
@@ -41,6 +44,8 @@ class EvalPlace(NamedTuple):
     workspace: Workspace
     environment: Mapping[str, str]
     settled: Callable[[Path], None]
+    number: int
+    seed: int
     said: tuple[tuple[str, str], ...] = ()
 
 

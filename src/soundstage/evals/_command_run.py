@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from soundstage.runs import RunStore
 
 STORE: Final = ".soundstage"
+_Where = Annotated[
+    str, typer.Option(help="Where runs are made: local, processes (of this machine) or ray (a cluster).")
+]
+_Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes, or workers of the cluster. [default: processors]")
+]
+_Address = Annotated[
+    str, typer.Option(metavar="HOST:PORT", help="The cluster. [default: one is started here]")
+]
 
 _Model = Annotated[
     str,
@@ -39,6 +48,17 @@ _MaxCost = Annotated[
     float | None,
     typer.Option("--max-cost", metavar="USD", help="Start no run that would be beyond so many dollars."),
 ]
+_Concurrency = Annotated[
+    int | None, typer.Option(min=1, help="Runs at a time. [default: 4, or 2 for each worker]")
+]
+_Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with the last eval of this suite; repeat no run that it has."),
+]
+_Against = Annotated[
+    Path | None,
+    typer.Option(dir_okay=False, exists=True, help="Fail if it is significantly worse than this baseline."),
+]
 
 
 def run(
@@ -53,20 +73,15 @@ def run(
     base_url: _BaseUrl = "",
     replay: _Replay = False,
     max_cost: _MaxCost = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 4,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on with the last eval of this suite; repeat no run that it has."),
-    ] = False,
+    concurrency: _Concurrency = None,
+    executor: _Where = "local",
+    workers: _Workers = None,
+    ray_address: _Address = "",
+    resume: _Resume = False,
     store: Annotated[
         Path, typer.Option(file_okay=False, help="Where runs are kept, and last-report.json is written.")
     ] = Path(STORE),
-    baseline: Annotated[
-        Path | None,
-        typer.Option(
-            dir_okay=False, exists=True, help="Fail if it is significantly worse than this baseline."
-        ),
-    ] = None,
+    baseline: _Against = None,
     junit: Annotated[Path | None, typer.Option(dir_okay=False, help="Write JUnit XML, too.")] = None,
     markdown: Annotated[
         Path | None,
@@ -84,11 +99,12 @@ def run(
 
     Example: `soundstage eval run suite.yaml --repeat 20 --markdown summary.md`
     """
-    from soundstage.evals import kept_report, run_suite
+    from soundstage.evals import executor_of, kept_report, run_suite
     from soundstage.evals._chosen import chosen_suite, limited_suite
     from soundstage.evals._progress import EvalProgress
     from soundstage.runs import RunStore
 
+    place = executor_of(executor, workers=workers, address=ray_address)
     chosen = chosen_suite(suite, model=model, base_url=base_url, replay=replay)
     chosen, kept = limited_suite(chosen, repeat=repeat, max_cost=max_cost), RunStore(store)
     wanted = baseline_for(chosen, baseline)
@@ -102,6 +118,7 @@ def run(
                 only=case or (),
                 resume=resume,
                 concurrency=concurrency,
+                executor=place,
                 on_begin=told.begin,
                 on_run=told.tell,
             )

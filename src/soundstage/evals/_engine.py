@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
@@ -27,8 +26,6 @@ from soundstage.evals._spending import EvalSpending
 from soundstage.evals._suite import Suite
 from soundstage.runs import RunStore, new_run_id
 
-CONCURRENCY: Final = 4
-
 
 async def run_suite(
     suite: Suite,
@@ -36,7 +33,7 @@ async def run_suite(
     store: RunStore,
     only: Sequence[str] = (),
     resume: bool = False,
-    concurrency: int = CONCURRENCY,
+    concurrency: int | None = None,
     alone: bool = True,
     executor: Executor | None = None,
     on_begin: Callable[[int, int], None] = lambda *_: None,
@@ -49,7 +46,7 @@ async def run_suite(
         store: keeps each run when it is over.
         only: names of cases; all unless given.
         resume: go on with the last eval of this suite in the store: its runs are not repeated.
-        concurrency: runs at a time.
+        concurrency: runs at a time; as many as the executor is made for, unless given.
         alone: whether to refuse to run while another eval of this suite does, in this store.
         executor: makes the runs; this process unless given.
         on_begin: told how many runs there are already, and how many there are to be.
@@ -78,7 +75,7 @@ async def _run(
     store: RunStore,
     earlier: tuple[str, Mapping[tuple[str, int], ScoredRun]],
     executor: Executor,
-    concurrency: int,
+    concurrency: int | None,
     on_run: Callable[[ScoredRun], None],
 ) -> EvalReport:
     """Make the runs that an eval does not have yet."""
@@ -101,9 +98,10 @@ async def _run(
             on_run(run)
             await spending.over(run)
 
+    at_a_time = executor.concurrency if concurrency is None else concurrency
     try:
         async with executor.open(suite) as make, asyncio.TaskGroup() as group:
-            for _ in range(max(1, concurrency)):
+            for _ in range(max(1, at_a_time)):
                 group.create_task(work(make))
     except ExceptionGroup as errors:
         if len(errors.exceptions) > 1:

@@ -19,6 +19,11 @@ RunMaker = Callable[[EvalRunPlan], Awaitable[MadeRun]]
 class Executor(Protocol):
     """Makes the runs of a suite somewhere."""
 
+    @property
+    def concurrency(self) -> int:
+        """Runs at a time, unless somebody says another number."""
+        ...
+
     def open(self, suite: Suite) -> AbstractAsyncContextManager[RunMaker]:
         """Start what makes the runs; it is ended with the context, whatever it does then."""
         ...
@@ -26,6 +31,8 @@ class Executor(Protocol):
 
 class LocalExecutor:
     """Makes runs in this process."""
+
+    concurrency = 4
 
     @contextlib.asynccontextmanager
     async def open(self, suite: Suite) -> AsyncIterator[RunMaker]:

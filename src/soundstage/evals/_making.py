@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,14 +20,15 @@ from soundstage.evals._gates import EvalGates
 from soundstage.evals._run import Case, EvalRun, grade
 from soundstage.evals._suite import Suite
 from soundstage.host import Composition
-from soundstage.journal import Contents, Journal, Record, Redactor
+from soundstage.journal import Journal, Record, Redactor
 from soundstage.live import LimitedModel
 from soundstage.models import JournaledModel, Model, PlacedModel
-from soundstage.runs import AgentRunner, Retry, RunContext, RunRecord, RunResult, build_result
+from soundstage.runs import AgentRunner, ContentSource, Retry, RunContext, RunRecord, RunResult, build_result
 from soundstage.tapes import ReplayModel, Verdict
 from soundstage.worlds import Workspace
 
 DRIVER: Final = "eval"
+SEED: Final = "SOUNDSTAGE_SEED"
 _OURS: Final = (
     ScriptError,
     ConfigError,
@@ -64,7 +66,7 @@ class MadeRun(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = 0.0
     record: RunRecord | None = None
     journal: Sequence[Record] = ()
-    contents: Contents | None = None
+    contents: ContentSource | None = None
     redactor: Redactor | None = None
 
 
@@ -115,10 +117,17 @@ async def make_run(suite: Suite, plan: EvalRunPlan, gates: EvalGates | None = No
         journal.close()
 
 
+def seed_of(plan: EvalRunPlan) -> int:
+    """The seed of a run: by its case and number alone, wherever and whenever it is made."""
+    name = f"{plan.case.name}\0{plan.number}".encode()
+    return int.from_bytes(hashlib.sha256(name).digest()[:4], "big")
+
+
 async def _graded(
     suite: Suite, plan: EvalRunPlan, journal: Journal, gates: EvalGates
 ) -> tuple[RunResult, list[Grade]]:
-    parts = Composition(journal, ids=IdSource(plan.number))
+    seed = seed_of(plan)
+    parts = Composition(journal, ids=IdSource(seed))
     workspace = parts.add(Workspace)
     model = (plan.case.model or suite.model)()
     asked = gates.around(model, journal)
@@ -134,8 +143,14 @@ async def _graded(
             JournaledModel(asked, journal),
             server,
             workspace,
-            {**(model.variables if isinstance(model, PlacedModel) else {}), **server.environment()},
+            {
+                **(model.variables if isinstance(model, PlacedModel) else {}),
+                **server.environment(),
+                SEED: str(seed),
+            },
             lambda home: _place_model(model, workspace, home),
+            plan.number,
+            seed,
         )
         answered: list[AnsweredTurn] = []
         result, failure = await _made(suite, plan, place, answered)

@@ -36,7 +36,7 @@ from soundstage.journal._events import (
     UnknownEvent,
     event_types,
 )
-from soundstage.journal._file import read_journal
+from soundstage.journal._file import decode_records, read_journal
 from soundstage.journal._file_changes import LARGEST, FileContent, file_changed, patch
 from soundstage.journal._journal import Journal
 from soundstage.journal._redact import Redactor
@@ -111,6 +111,7 @@ __all__ = [
     "call_text",
     "clean_records",
     "decode_record",
+    "decode_records",
     "encode_record",
     "encode_records",
     "event",

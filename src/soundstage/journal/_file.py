@@ -35,7 +35,7 @@ def read_journal(path: Path | str) -> list[Record]:
         EnvironmentProblem: if there is no such file.
         HarnessError: if no line is a record.
     """
-    return _records(_read(Path(path)), Path(path))
+    return decode_records(_read(Path(path)), str(path))
 
 
 def _read(path: Path) -> bytes:
@@ -49,7 +49,8 @@ def _read(path: Path) -> bytes:
         ) from None
 
 
-def _records(data: bytes, path: Path) -> list[Record]:
+def decode_records(data: bytes, name: str) -> list[Record]:
+    """All records in the bytes of a journal file, as `read_journal` reads them; `name` is how errors call it."""
     records: list[Record] = []
     first: HarnessError | None = None
     readable = False
@@ -57,7 +58,7 @@ def _records(data: bytes, path: Path) -> list[Record]:
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].split(b"\n"), start=1):
         if not line:
             continue
-        where = f"{path}:{number}"
+        where = f"{name}:{number}"
         try:
             record = decode_record(line, reader)
             readable = True
@@ -135,7 +136,7 @@ class JournalFile:
 
     def _recover(self) -> list[Record]:
         data = _read(self.path)
-        records = _without_gaps(_records(data, self.path))
+        records = _without_gaps(decode_records(data, str(self.path)))
         for place, record in enumerate(records, start=1):
             if record.position != place:
                 raise HarnessError(

@@ -16,6 +16,7 @@ from typing import Final
 PROC: Final = Path("/proc")
 BETWEEN: Final = 2.0  # seconds, at most, that a process is between two programs
 _START, _MEMORY, _CODE, _VARIABLES, _VARIABLES_END = 22, 23, 26, 50, 51
+_KEPT_BACK: Final = 1  # in the place of an address that is not for whoever asks
 _AFTER_NAME: Final = 3  # the first field after the name, which is in brackets and may hold anything
 
 
@@ -56,7 +57,7 @@ def variables_of(pid: int) -> list[bytes]:
     entry = PROC / str(pid)
     until = time.monotonic() + (BETWEEN if _tells_sizes() else 0)
     shown = (entry / "environ").read_bytes()
-    while len(shown) != _size_of_variables(entry) and time.monotonic() < until:
+    while _size_of_variables(entry) not in (None, len(shown)) and time.monotonic() < until:
         time.sleep(0.001)  # pidfd_open(2) tells exits alone, and to be told of execve(2) one has to be root
         shown = (entry / "environ").read_bytes()
     return shown.split(b"\0")
@@ -64,17 +65,19 @@ def variables_of(pid: int) -> list[bytes]:
 
 def _tells_sizes() -> bool:
     """Whether the system says how long variables are; a kernel of another make may not."""
-    return _size_of_variables(PROC / "self") > 0
+    return (_size_of_variables(PROC / "self") or 0) > 0
 
 
-def _size_of_variables(entry: Path) -> int:
+def _size_of_variables(entry: Path) -> int | None:
     """In bytes; -1 while execve(2) has not yet written all of them to the new memory of a process.
 
-    It says where their end is before they are there, and where the code is after it. Threads of the kernel have no
-    memory.
+    `None` if the system keeps it back, as it does from a program that the launcher has confined. It says where their
+    end is before they are there, and where the code is after it. Threads of the kernel have no memory.
     """
     with contextlib.suppress(ValueError, IndexError):
         memory, code, start, end = _fields(entry, _MEMORY, _CODE, _VARIABLES, _VARIABLES_END)
+        if code == _KEPT_BACK:
+            return None
         return -1 if memory and not code else end - start
     return -1
 

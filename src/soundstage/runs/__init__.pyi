@@ -63,6 +63,7 @@ from ._record import (
     new_run_id as new_run_id,
 )
 from ._store import RunStore as RunStore
+from ._store import named_contents as named_contents
 from ._stored import StoredRun as StoredRun
 from .result import (
     FileEntry as FileEntry,

@@ -167,7 +167,7 @@ class RunStore:
             given: dict[tuple[_Kind, str], Content] = {
                 **{("file", path): content for path, content in (files or {}).items()},
                 **({("calls", ""): calls} if calls is not None else {}),
-                **{("content", sha256): content for sha256, content in _named(records, contents)},
+                **{("content", sha256): content for sha256, content in named_contents(records, contents)},
             }
             staged = {
                 key: self.objects.stage(content, folder / str(number), redactor)
@@ -357,8 +357,8 @@ class RunStore:
             return cleanup.run(chosen, self.clock.wall(), dry_run=dry_run)
 
 
-def _named(records: Iterable[Record], contents: ContentSource | None) -> Iterator[tuple[str, bytes]]:
-    """The content that the events of a journal name, each once, as far as it is there."""
+def named_contents(records: Iterable[Record], contents: ContentSource | None) -> Iterator[tuple[str, bytes]]:
+    """The content that the events of a journal name, each once with its hash there, as far as it is there."""
     if contents is None:
         return
     changes = [record.event for record in records if isinstance(record.event, FileChanged)]

@@ -1,0 +1,1 @@
+"""Other interpreters that make the runs of an eval: processes of this machine, and a cluster by Ray."""
