@@ -214,6 +214,7 @@ HEADERS = [
     "x-soundstage-purpose",
     "user-agent",
 ]
+MODEL_IN_PATH = {"gemini": {"model": "m"}}
 SCHEMAS = [  # of answers, which side requests are given
     {"type": "json_schema", "name": "a", "json_schema": {"name": "a", "schema": SCHEMA}, "schema": SCHEMA},
     {"type": "json_object"},
@@ -223,7 +224,9 @@ SCHEMAS = [  # of answers, which side requests are given
 @pytest.mark.parametrize("name", SEEDS)
 def test_the_seeds_are_requests_that_are_answered(name):
     """Otherwise the tests below would fuzz refusals alone."""
-    assert isinstance(CODECS[name].decode(json.dumps(SEEDS[name]).encode(), {"model": "m"}), ModelRequest)
+    assert isinstance(
+        CODECS[name].decode(json.dumps(SEEDS[name]).encode(), MODEL_IN_PATH.get(name, {})), ModelRequest
+    )
 
 
 @pytest.mark.parametrize("name", SEEDS)
@@ -231,7 +234,7 @@ def test_the_seeds_are_requests_that_are_answered(name):
 def test_an_odd_request_is_refused_or_can_be_read_back(name, data):
     body = json.dumps(data.draw(odd(SEEDS[name]))).encode()
     try:
-        request = CODECS[name].decode(body, {"model": "m"})
+        request = CODECS[name].decode(body, MODEL_IN_PATH.get(name, {}))
     except RequestRejected as refusal:
         assert refusal.message
         assert 400 <= refusal.status < 500
