@@ -25,6 +25,7 @@ import rows_call
 import rows_claude
 import rows_console
 import rows_discord
+import rows_eval_page
 import rows_faults
 import rows_fields
 import rows_journal
@@ -61,6 +62,7 @@ GROUPS = {
         rows_tapes,
         rows_runs,
         rows_results,
+        rows_eval_page,
         rows_scenarios,
     )
 }

@@ -11,7 +11,8 @@ import pytest
 
 from soundstage.errors import EnvironmentProblem, ScriptError
 from soundstage.journal import Noted, Record, Redactor, decode_record, encode_record
-from soundstage.report import PageDifference, Section, SectionVerdict, html_page, write_page
+from soundstage.report import PageDifference, ReportError, Section, SectionVerdict, html_page, write_page
+from soundstage.report._page import rendered
 
 
 class Page(HTMLParser):
@@ -159,6 +160,12 @@ VERDICT = SectionVerdict(
         ("record again", "pytest --soundstage-record=all 'test_it.py'"),
     ],
 )
+
+
+@pytest.mark.parametrize("name", ["index.html.jinja", "grid.html.jinja", "no-such.html.jinja"])
+def test_a_page_that_cannot_be_made_is_a_report_error(name):
+    with pytest.raises(ReportError, match=name):
+        rendered(name, rows=[])
 
 
 def test_the_verdict_on_a_replay_stands_above_the_failure_with_its_lines_position_and_commands():

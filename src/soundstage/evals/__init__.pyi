@@ -21,8 +21,11 @@ from ._errors import EvaluatorError as EvaluatorError
 from ._events import Grade as Grade
 from ._events import GradePart as GradePart
 from ._executor import Executor as Executor
+from ._history import stored_report as stored_report
 from ._making import EvalRunPlan as EvalRunPlan
 from ._making import MadeRun as MadeRun
+from ._packed import pack_report as pack_report
+from ._packed import write_report as write_report
 from ._read import load_suite as load_suite
 from ._report import CaseReport as CaseReport
 from ._report import EvalReport as EvalReport

@@ -8,6 +8,7 @@ from soundstage.cli import say
 from soundstage.evals._command_compare import baseline, compare
 from soundstage.evals._command_import import imports
 from soundstage.evals._command_record import record, replay
+from soundstage.evals._command_report import report
 from soundstage.evals._command_run import run
 
 evals = typer.Typer(help="Evals: cases that are run repeatedly, scored and counted.", no_args_is_help=True)
@@ -31,5 +32,5 @@ def kinds() -> None:
         say(f"{kind.name:<{width}}  {kind.doc}")
 
 
-for command in (run, compare, baseline, record, replay, kinds):
+for command in (run, report, compare, baseline, record, replay, kinds):
     evals.command()(command)

@@ -187,23 +187,29 @@ def report_of(
         by_case.setdefault(run.case, []).append(run)
     cases = []
     for case in suite.cases:
-        found = tuple(sorted(by_case.get(case.name, ()), key=lambda run: run.number))
-        counted = [run for run in found if run.outcome != "error"]
-        passed = sum(run.outcome == "passed" for run in counted)
+        found = by_case.get(case.name, ())
         if found or case.name in planned:
-            cases.append(
-                CaseReport(
-                    name=case.name,
-                    required=suite.rate_of(case),
-                    planned=suite.runs_of(case),
-                    rate=pass_rate(passed, len(counted)),
-                    runs=found,
-                    separating=_separating(counted) if 0 < passed < len(counted) else (),
-                    fingerprint=suite.fingerprint_of(case),
-                )
-            )
+            required, count = suite.rate_of(case), suite.runs_of(case)
+            cases.append(case_report(case.name, found, required, count, suite.fingerprint_of(case)))
     return EvalReport(
         suite=suite.name, eval=eval_id, cases=tuple(cases), left_out=left_out, replayed=suite.replayed
+    )
+
+
+def case_report(
+    name: str, runs: Sequence[ScoredRun], required: float, planned: int, fingerprint: str
+) -> CaseReport:
+    """The report of one case; arguments as of `CaseReport`."""
+    counted = [run for run in sorted(runs, key=lambda run: run.number) if run.outcome != "error"]
+    passed = sum(run.outcome == "passed" for run in counted)
+    return CaseReport(
+        name=name,
+        required=required,
+        planned=planned,
+        rate=pass_rate(passed, len(counted)),
+        runs=tuple(sorted(runs, key=lambda run: run.number)),
+        separating=_separating(counted) if 0 < passed < len(counted) else (),
+        fingerprint=fingerprint,
     )
 
 

@@ -22,7 +22,7 @@ def as_text(report: EvalReport) -> str:
             f"        tells failing from passing runs: {one}; compare the runs {' and '.join(case.examples(one))}"
             for one in case.separating
         ]
-    return "\n".join([*lines, _total(report)])
+    return "\n".join([*lines, total_line(report)])
 
 
 def as_markdown(report: EvalReport) -> str:
@@ -46,7 +46,7 @@ def as_markdown(report: EvalReport) -> str:
             first,
         )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join([*lines, "", _total(report), ""])
+    return "\n".join([*lines, "", total_line(report), ""])
 
 
 def as_junit(report: EvalReport) -> str:
@@ -84,7 +84,8 @@ def _rate(case: CaseReport) -> str:
     return f"{rate.passed}/{rate.runs}{missing} = {rate.rate:.0%}{wanted} [{rate.low:.0%}, {rate.high:.0%}]"
 
 
-def _total(report: EvalReport) -> str:
+def total_line(report: EvalReport) -> str:
+    """All of it in one line."""
     rate, mean = report.rate, report.mean
     error = f" ± {mean.error:.1%}" if mean is not None and mean.error is not None else ""
     cost = "cost not known" if report.cost is None else f"${report.cost:.4f}"

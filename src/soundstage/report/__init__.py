@@ -1,7 +1,8 @@
 """Traces for people: as text in the terminal, and as one HTML page that can be attached to anything."""
 
+from soundstage.report._grid import GridCell, GridRow, RunGrid, row_id, write_grid
 from soundstage.report._index import IndexRow, write_index
-from soundstage.report._page import html_page, html_template, source_hash, write_page
+from soundstage.report._page import ReportError, html_page, html_template, source_hash, write_page
 from soundstage.report._run_file import RunFile, read_run
 from soundstage.report._section import (
     CarriesVerdict,
@@ -17,11 +18,15 @@ from soundstage.report._text import print_trace, render_text, show_run, summary_
 
 __all__ = [
     "CarriesVerdict",
+    "GridCell",
+    "GridRow",
     "IndexRow",
     "PageComparison",
     "PageDifference",
     "PageStep",
+    "ReportError",
     "RunFile",
+    "RunGrid",
     "Section",
     "SectionVerdict",
     "SummaryRow",
@@ -30,10 +35,12 @@ __all__ = [
     "print_trace",
     "read_run",
     "render_text",
+    "row_id",
     "show_run",
     "source_hash",
     "summary_table",
     "text_style",
+    "write_grid",
     "write_index",
     "write_page",
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from soundstage.journal import Redactor
-from soundstage.report._page import TEMPLATES, asset, html_template, source_hash, write_html
+from soundstage.report._page import asset, rendered, source_hash, write_html
 
 ORDER: Final = ("failed", "error", "xfailed", "xpassed", "skipped", "passed")  # of the outcomes in the filter
 
@@ -49,7 +49,8 @@ def write_index(path: Path, rows: Sequence[IndexRow], *, redactor: Redactor | No
     clean = [row._replace(name=chosen.text(row.name), headline=chosen.text(row.headline)) for row in rows]
     counts = Counter(row.outcome for row in clean)
     style = asset("trace.css") + asset("index.css")
-    page = html_template(TEMPLATES, "index.html.jinja").render(
+    page = rendered(
+        "index.html.jinja",
         rows=clean,
         counts=[(outcome, counts[outcome]) for outcome in ORDER if counts[outcome]],
         style=style,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from soundstage.errors import EnvironmentProblem, ScriptError
+from soundstage.errors import EnvironmentProblem, HarnessError, ScriptError
 from soundstage.journal import Redactor, clean_records
 from soundstage.report._figures import summarise
 from soundstage.report._payload import rows_of, script_json
@@ -41,6 +41,10 @@ SCRIPTS: Final = (
     "events.js",
     "trace.js",
 )
+
+
+class ReportError(HarnessError):
+    """Raised when a page cannot be made: its template and its values do not fit."""
 
 
 def html_page(
@@ -72,7 +76,8 @@ def html_page(
             hint="html_page([Section('my run', journal.read())])",
         )
     style, script = _assets()
-    return html_template(TEMPLATES, "trace.html.jinja").render(
+    return rendered(
+        "trace.html.jinja",
         title=title,
         style=style,
         style_hash=source_hash(style),
@@ -147,6 +152,24 @@ def _redacted_verdict(verdict: SectionVerdict, redactor: Redactor) -> SectionVer
         position=redactor.text(verdict.position),
         steps=[(label, redactor.text(command)) for label, command in verdict.steps],
     )
+
+
+def rendered(name: str, **values: Any) -> str:
+    """A page made of one of our templates.
+
+    Raises:
+        ReportError: if it cannot be made of these values.
+    """
+    from jinja2 import TemplateError
+
+    try:
+        return html_template(TEMPLATES, name).render(**values)
+    except TemplateError as error:
+        raise ReportError(
+            f"the page {name} cannot be made",
+            seen=f"{type(error).__name__}: {error}",
+            hint="report it with these words: template and values do not fit",
+        ) from error
 
 
 @cache

@@ -4,6 +4,7 @@ from ._cleaning import (
 from ._cleaning import (
     Retention as Retention,
 )
+from ._cost_reporter import CostReporter as CostReporter
 from ._disk import Disk as Disk
 from ._errors import (
     ContentNotFoundError as ContentNotFoundError,
@@ -39,6 +40,8 @@ from ._events import (
     RunRemoved as RunRemoved,
 )
 from ._export import export_run as export_run
+from ._export import parts_of as parts_of
+from ._export import write_archive as write_archive
 from ._files import ContentSource as ContentSource
 from ._files import LazyFile as LazyFile
 from ._matchers import assert_complete_hooks as assert_complete_hooks

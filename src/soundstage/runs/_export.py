@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -40,19 +40,32 @@ def export_run(run: StoredRun, path: Path | str) -> Path:
 
             export_run(store.open("4f1c"), "run.zip")
     """
-    path = Path(path)
+    return write_archive(Path(path), parts_of(run), f"the run {run.record.id}")
+
+
+def write_archive(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]], told: str) -> Path:
+    """Write a zip archive, which takes its place in one step. Equal parts make equal archives.
+
+    Args:
+        path: where to.
+        parts: paths in the archive, each with its content in pieces.
+        told: what it is, for messages.
+
+    Raises:
+        FileError: if it cannot be written; what was there stays.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, pieces in _parts(run):
+            for name, pieces in parts:
                 with archive.open(_entry(name), "w") as file:
                     for piece in pieces:
                         file.write(piece)
         beside.replace(path)
     except OSError as error:
         raise FileError(
-            f"the run {run.record.id} cannot be written to {path}",
+            f"{told} cannot be written to {path}",
             seen=error.strerror or str(error),
             hint="choose a folder that you may write to, with space",
         ) from error
@@ -68,7 +81,8 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def _parts(run: StoredRun) -> Iterator[tuple[str, Iterator[bytes]]]:
+def parts_of(run: StoredRun) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """The files of the archive of a run."""
     yield RECORD, iter([(run.path / RECORD).read_bytes()])
     yield JOURNAL, iter([(run.path / JOURNAL).read_bytes()])
     kept = run.bundle.transcripts

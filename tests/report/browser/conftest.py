@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from soundstage.journal import Noted, Record, encode_record
-from soundstage.report import Section, write_page
+from soundstage.report import GridCell, GridRow, RunGrid, Section, write_grid, write_page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
 
@@ -50,7 +50,20 @@ def pages(
         "empty": [Section("Empty", [])],
     }
     paths = {name: write_page(folder / f"{name}.html", found) for name, found in sections.items()}
+    paths["grid"] = write_grid(folder / "grid.html", grid())
     return {name: path.as_uri() for name, path in paths.items()}
+
+
+def grid() -> RunGrid:
+    """200 cases with 25 runs each; every tenth case fails, and its first cell opens the page `team`."""
+    rows = []
+    for number in range(200):
+        failed = number % 10 == 0
+        outcome, hint = ("failed", "failed: it <b>rained</b>") if failed else ("passed", "")
+        cells = [GridCell(str(run), outcome, hint, "team.html") for run in range(1, 26)]
+        notes = ["it rained"] if failed else []
+        rows.append(GridRow(f"case {number}", outcome, ("25",), cells, notes, [("yesterday", "20/25")]))
+    return RunGrid("Eval weather", ["eval 4f1c"], ("passed",), rows)
 
 
 @pytest.fixture
