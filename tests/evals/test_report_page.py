@@ -18,7 +18,7 @@ from soundstage.evals import _packed as packed
 from soundstage.evals._command_line import evals
 from soundstage.messages import ModelRequest, user
 from soundstage.models import complete
-from soundstage.report import row_id
+from soundstage.report import GridCell, GridRow, RunGrid, row_id, write_grid
 from soundstage.runs import RunStore
 
 SECRET = "wonderland-tea-at-five"
@@ -141,6 +141,15 @@ def test_no_secret_is_in_the_page_the_pages_of_runs_or_the_archive(kept, tmp_pat
     contents += [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert len(contents) > 10
     assert not any(SECRET.encode() in one for one in contents)
+
+
+def test_a_secret_that_a_store_has_kept_from_an_older_time_is_not_on_the_page(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEA_API_KEY", SECRET)
+    cell = GridCell("1", "failed", f"said {SECRET}", "a.html")
+    row = GridRow(f"case {SECRET}", "failed", (SECRET,), [cell], [f"it said {SECRET}"], [(SECRET, SECRET)])
+    page = write_grid(tmp_path / "grid.html", RunGrid(SECRET, [SECRET], (SECRET,), [row])).read_text()
+    assert "it said [redacted]" in page
+    assert SECRET not in page
 
 
 @pytest.mark.parametrize("write", [write_report, pack_report])

@@ -67,8 +67,8 @@ def test_a_cost_that_is_not_known_is_a_warning_with_the_id_of_the_run_once():
     lines = told(("4f1c", unknown), ("4f1c", unknown), ("b", Cost(amount=0.5)))
     assert lines == [
         "warning: the cost of the run 4f1c is not known: no price for 'odd'",
-        "cost: $0.00",
-        "cost: $0.50",
+        "cost: $0.00; that of 1 run is not known",
+        "cost: $0.50; that of 1 run is not known",
     ]
 
 

@@ -109,7 +109,7 @@ def run(
     chosen, kept = limited_suite(chosen, repeat=repeat, max_cost=max_cost), RunStore(store)
     wanted = baseline_for(chosen, baseline)
     _tell(chosen.notes)
-    told = EvalProgress()
+    told = EvalProgress(budget=chosen.budget.cost)
     try:
         report = asyncio.run(
             run_suite(

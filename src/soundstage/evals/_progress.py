@@ -7,6 +7,8 @@ from typing import TextIO
 
 from soundstage.clock import Clock, SystemClock
 from soundstage.evals._report import ScoredRun
+from soundstage.runs import CostReporter
+from soundstage.trace import Cost
 
 _SOME = 0.1  # seconds between two updates of the line
 _CLEAR = "\r\x1b[K"
@@ -20,16 +22,19 @@ class EvalProgress:
 
     Args:
         file: where it is told; standard error unless given.
+        budget: US dollars that the eval may cost; a warning is told before it is over.
         clock: for the rate; the machine's unless given.
     """
 
-    def __init__(self, *, file: TextIO | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self, *, file: TextIO | None = None, budget: float | None = None, clock: Clock | None = None
+    ) -> None:
         self.planned = self.kept = self._done = self._before = 0
         self._file = file if file is not None else sys.stderr
         self._updates = self._file.isatty()
         self._now = (clock or SystemClock()).now
         self._began, self._shown = self._now(), float("-inf")
-        self._cost: float | None = 0.0
+        self._costs = CostReporter(budget=budget, file=self._file, lines=False)
 
     def begin(self, kept: int, planned: int) -> None:
         """Take note of runs that are there already, and of those that there are to be."""
@@ -40,8 +45,13 @@ class EvalProgress:
         """Tell of one run."""
         self.kept += run.outcome != "error"
         self._done += 1
-        if self._cost is not None:
-            self._cost = None if run.cost is None else self._cost + run.cost
+        if run.outcome != "error":
+            if self._updates and run.cost is None:
+                self._write(_CLEAR)
+            reason = run.unpriced or "nobody has counted"
+            self._costs.on_cost_update(
+                run.run, Cost(amount=run.cost, reason="" if run.cost is not None else reason)
+            )
         reason = f": {run.reason}" if run.reason else ""
         line = f"[{self.kept}/{self.planned}] {run.case} run {run.number}: {run.outcome}{reason}"
         if not self._updates:
@@ -57,9 +67,8 @@ class EvalProgress:
         """Runs that are done, their rate, their cost, and the time that is left at this rate."""
         taken = self._now() - self._began
         rate = (self._done - self._before) / taken if taken > 0 else 0.0
-        cost = "cost not known" if self._cost is None else f"${self._cost:.4f}"
         left = f"{_clock((self.planned - self._done) / rate)} left" if rate else "time left not known"
-        return f"[{self.kept}/{self.planned}] {60 * rate:.1f} runs/min, {cost}, {left}"
+        return f"[{self.kept}/{self.planned}] {60 * rate:.1f} runs/min, {self._costs.line}, {left}"
 
     def end(self) -> None:
         """Take the line away."""

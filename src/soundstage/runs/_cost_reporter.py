@@ -24,6 +24,7 @@ class CostReporter:
         budget: US dollars; from four fifths on a warning is told.
         currency: in which costs are told, rounded as a bill rounds.
         file: where to; standard error unless given.
+        lines: whether a line is written when the cost changes; without, `line` has it, and warnings alone are written.
         colour: whether warnings are coloured; unless given, in a terminal, and not where `NO_COLOR` is set.
 
     Example:
@@ -38,6 +39,7 @@ class CostReporter:
         budget: float | None = None,
         currency: Currency = USD,
         file: TextIO | None = None,
+        lines: bool = True,
         colour: bool | None = None,
     ) -> None:
         if budget is not None:
@@ -46,7 +48,7 @@ class CostReporter:
         self._file = file if file is not None else sys.stderr
         self._colour = self._file.isatty() and not os.environ.get("NO_COLOR") if colour is None else colour
         self._costs: dict[str, Cost] = {}
-        self._told = ""
+        self._told, self._lines = "", lines
 
     @property
     def total(self) -> float:
@@ -68,24 +70,27 @@ class CostReporter:
             self._write(
                 self._marked(f"warning: the cost of the run {run} is not known: {cost.reason}", _WARNING)
             )
-        line = self._line()
-        if line != self._told:
-            self._told = line
-            self._write(line)
+        if self._lines and self.line != self._told:
+            self._told = self.line
+            self._write(self._told)
 
     def report(self, result: object) -> None:
         """Take note of the result of a run; those of stages and workflows are sums of runs that were told."""
         if isinstance(result, RunResult):
             self.on_cost_update(result.id, result.cost)
 
-    def _line(self) -> str:
+    @property
+    def line(self) -> str:
+        """The cost of all runs until now, in a line."""
         models: dict[str, float] = {}
         for cost in self._costs.values():
             for model, amount in cost.by_model.items():
                 models[model] = models.get(model, 0.0) + amount
         parts = [f"{model} {self._currency.show(amount)}" for model, amount in models.items() if amount]
         told = f"cost: {self._currency.show(self.total)}" + (f" ({', '.join(parts)})" if parts else "")
-        return told + self._warning()
+        unknown = sum(cost.amount is None for cost in self._costs.values())
+        more = f"; that of {unknown} run{'s' if unknown > 1 else ''} is not known" if unknown else ""
+        return told + more + self._warning()
 
     def _warning(self) -> str:
         budget = self._budget
