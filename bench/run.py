@@ -26,6 +26,7 @@ import rows_claude
 import rows_console
 import rows_discord
 import rows_eval_page
+import rows_evals
 import rows_faults
 import rows_fields
 import rows_journal
@@ -64,6 +65,7 @@ GROUPS = {
         rows_results,
         rows_eval_page,
         rows_scenarios,
+        rows_evals,
     )
 }
 

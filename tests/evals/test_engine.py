@@ -21,6 +21,7 @@ from soundstage.evals import (
     kept_report,
     run_suite,
 )
+from soundstage.journal import DaemonChanged
 from soundstage.messages import ModelRequest, user
 from soundstage.models import complete
 from soundstage.runs import DiskFullError, StoreBusyError
@@ -333,3 +334,18 @@ def test_an_error_of_the_store_is_raised_as_itself(store, monkeypatch):
     monkeypatch.setattr(store, "save", full)
     with pytest.raises(DiskFullError):
         run(suite_of(), store)
+
+
+def test_a_model_alone_is_on_no_port_and_everybody_else_is(store):
+    ports = []
+
+    async def agent(prompt, place):
+        ports.append(place.server.url)
+        return prompt
+
+    run(suite_of(agent), store)
+    assert ports[0].startswith("http://127.0.0.1:")
+    cases = [Case(name="a", input="weather?", expect=(evaluator_of("equals", "It is sunny."),))]
+    (one,) = run(suite_of(agent=ModelAgent("m"), cases=cases), store).cases[0].runs
+    events = [record.event for record in store.open(one.run).journal()]
+    assert {event.daemon for event in events if isinstance(event, DaemonChanged)} == {"workspace"}

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from soundstage.drivers import Command
-from soundstage.errors import ScriptError
+from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.journal import Journal
 from soundstage.messages import Message, ModelRequest, ToolCall, user
 from soundstage.models import Model, complete
@@ -28,7 +28,7 @@ class EvalPlace(NamedTuple):
     Args:
         journal: of the run.
         model: the model, for agents in process; what is asked of it is in the journal.
-        server: the model on a port.
+        port: the model on a port; none for a model alone, which needs none. `server` has it.
         workspace: its folder.
         environment: variables that point a program at the server.
         settled: told of the home of a program, once there is one.
@@ -40,13 +40,24 @@ class EvalPlace(NamedTuple):
 
     journal: Journal
     model: Model
-    server: ModelServer
+    port: ModelServer | None
     workspace: Workspace
     environment: Mapping[str, str]
     settled: Callable[[Path], None]
     number: int
     seed: int
     said: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def server(self) -> ModelServer:
+        """The model on a port.
+
+        Raises:
+            InvalidStateError: in the run of a model alone.
+        """
+        if self.port is None:
+            raise InvalidStateError("a model alone is not on a port", hint="ask `place.model`")
+        return self.port
 
 
 Respond = Callable[[str], Awaitable[str]]

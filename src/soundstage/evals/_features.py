@@ -11,14 +11,15 @@ from soundstage.evals._events import Grade
 from soundstage.evals._report import ScoredRun
 from soundstage.live import ModelThrottled
 from soundstage.runs import StoredRun
-from soundstage.trace import Trace
+from soundstage.trace import Trace, build_trace
 
 _LONGEST: Final = 100  # characters of a feature, which is a line of a report
 
 
 def read_run(stored: StoredRun) -> ScoredRun:
     """A run as the store has it, so that one that was resumed and one that was just made are read the same way."""
-    record, records, trace = stored.record, stored.journal(), stored.trace()
+    record, records = stored.record, stored.journal()
+    trace = build_trace(records)
     return ScoredRun(
         case=record.labels["case"],
         number=int(record.labels["number"]),

@@ -13,7 +13,7 @@ import msgspec
 
 from soundstage.clock import IdSource, SystemClock
 from soundstage.errors import ConfigError, EnvironmentProblem, HarnessError, ScriptError
-from soundstage.evals._agents import EvalPlace
+from soundstage.evals._agents import EvalPlace, ModelAgent
 from soundstage.evals._conversation import AnsweredTurn, converse, grade_turns
 from soundstage.evals._events import Grade
 from soundstage.evals._gates import EvalGates
@@ -135,7 +135,8 @@ async def _graded(
     workspace = parts.add(Workspace)
     model = (plan.case.model or suite.model)()
     asked = gates.around(model, journal)
-    server = parts.serve(asked)
+    alone = isinstance(plan.case.agent or suite.agent, ModelAgent)  # it needs no port, which takes 2 ms
+    server = None if alone else parts.serve(asked)
     async with parts:
         if suite.workspace is not None:
             await asyncio.to_thread(shutil.copytree, suite.workspace, workspace.root, dirs_exist_ok=True)
@@ -149,7 +150,7 @@ async def _graded(
             workspace,
             {
                 **(model.variables if isinstance(model, PlacedModel) else {}),
-                **server.environment(),
+                **(server.environment() if server is not None else {}),
                 SEED: str(seed),
             },
             lambda home: _place_model(model, workspace, home),
