@@ -143,17 +143,25 @@ def test_the_judge_is_in_the_journal_of_the_run_with_its_own_tokens(soundstage, 
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ("I would say eight of ten.", "eight of ten"),
+        (verdict(quotes=["nowhere"]), "'nowhere' does not stand"),
+    ],
+    ids=["prose", "an invented quote"],
+)
 @pytest.mark.parametrize(("more", "code", "absent"), [("", GOOD, False), (GATE, FAILED, True)])
-def test_prose_of_a_judge_blames_nobody_but_passes_no_gate(soundstage, tmp_path, more, code, absent):
-    prose = rules_of(
-        ("/Break/", "I would say eight of ten."), ("/still fails/", BAD), ("/adds now/", verdict())
-    )
+def test_a_void_verdict_blames_nobody_but_passes_no_gate(
+    soundstage, tmp_path, more, code, absent, said, seen
+):
+    prose = rules_of(("/Break/", said), ("/still fails/", BAD), ("/adds now/", verdict()))
     (tmp_path / "judge.yaml").write_text(prose)
     assert calibrated(soundstage)[0] == GOOD
     assert run(soundstage, tmp_path, more)[0] == code
     found = grades(tmp_path)["broken"]
     assert (found["label"], found.get("absent", False), found.get("passed")) == ("void", absent, None)
-    assert "eight of ten" in found["reason"]
+    assert seen in found["reason"]
 
 
 def test_a_suite_whose_rubric_was_changed_is_another_suite(soundstage, tmp_path):
