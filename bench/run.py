@@ -27,6 +27,7 @@ import rows_console
 import rows_discord
 import rows_eval_page
 import rows_evals
+import rows_executors
 import rows_faults
 import rows_fields
 import rows_journal
@@ -62,6 +63,7 @@ GROUPS = {
         rows_faults,
         rows_tapes,
         rows_runs,
+        rows_executors,
         rows_results,
         rows_eval_page,
         rows_scenarios,
@@ -168,6 +170,8 @@ Ratios are speed: 2x means twice as fast as what it is compared with.
 - **start**: whole processes; the minimum counts.
 - **claude**: whole runs of the Claude Code CLI with one prompt; the bare CLI gets the same arguments, the same
   environment and a server that sends constant bytes.
+- **executors**: one eval with a scripted model, from its first run that is kept to its last, so without the start of
+  workers; two workers each.
 - **tapes**: whole commands on one Python agent, a conversation of 200 turns on httpx, against a server of
   constant bytes: `soundstage record` and `replay`, and `tape run` and `tape replay` of reeltime {REELTIME}, which
   works inside of the agent's process.

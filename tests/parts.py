@@ -55,7 +55,7 @@ FULL: Final = {
     "programs that are started for each test: our commands, pytest, servers on pipes, other languages": (
         "e2e/test_(cli|secrets).py",
         "evals/test_(command|mark).py",
-        "evals/workers/test_executors.py",
+        "evals/workers/test_(executors|same_report).py",
         "tapes/test_(run|divergences|clients|codegen|pytest|mcp_servers|mcp_runs|mcp_pytest|twice|fork_command).py",
         r"tapes/test_doctor\.py::test_the_(sources_of_a_program|command_ends)",
         r"tapes/test_minimise\.py::test_the_shortest_tape_of_a_program",

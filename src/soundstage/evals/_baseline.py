@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
@@ -204,3 +205,13 @@ def _mean(values: Sequence[float]) -> float:
 
 def _in_a_line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def write_last(report: EvalReport, root: Path) -> None:
+    """Write the report of the last eval of a store, in one step: others may read it meanwhile."""
+    folder = root / "evals"
+    folder.mkdir(parents=True, exist_ok=True)
+    data = msgspec.json.format(msgspec.json.encode(report.as_json())) + b"\n"
+    draft = folder / f".{LAST_FILE}.{os.getpid()}"
+    draft.write_bytes(data)
+    draft.replace(folder / LAST_FILE)

@@ -7,20 +7,35 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
 import pytest
 
+from soundstage.config import load_settings
 from soundstage.errors import EnvironmentProblem, SoundstageError
+from soundstage.evals._baseline import write_last
 from soundstage.evals._engine import run_suite
 from soundstage.evals._read import load_suite
+from soundstage.evals._report import EvalReport
 from soundstage.evals._report_text import as_text
 from soundstage.evals._suite import Suite
-from soundstage.runs import RunStore
+from soundstage.guard import real_environment
+from soundstage.runs import store_of
 
 KEEP: Final = "--soundstage-runs"
 
 
 class SuiteFile(pytest.File):
     """A suite. It is skipped, with the reason, if it needs a live model that nobody has asked for."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._reports: dict[str, EvalReport] = {}
+
+    def report_with(self, case: str, report: EvalReport) -> EvalReport:
+        """The report of all cases that were run so far, this one included."""
+        self._reports[case] = report
+        cases = [one for name in self._names if name in self._reports for one in self._reports[name].cases]
+        return msgspec.structs.replace(report, cases=tuple(cases))
 
     def collect(self) -> Iterator[pytest.Item]:
         """A test for each case."""
@@ -30,6 +45,7 @@ class SuiteFile(pytest.File):
             pytest.skip(str(problem), allow_module_level=True)
         except SoundstageError as error:
             raise self.CollectError(str(error)) from None
+        self._names = [case.name for case in suite.cases]
         for case in suite.cases:
             yield SuiteCase.from_parent(self, name=case.name, suite=suite)
 
@@ -50,11 +66,13 @@ class SuiteCase(pytest.Item):
                 if place is None
                 else self.config.rootpath / (".soundstage" if place == "-" else place)
             )
-            store = RunStore(root)
+            store = store_of(load_settings(self.config.rootpath, real_environment()), root)
             try:
                 report = asyncio.run(run_suite(self._suite, store=store, only=[self.name], alone=False))
             finally:
                 store.close()
+            if place is not None and isinstance(self.parent, SuiteFile):
+                write_last(self.parent.report_with(self.name, report), store.root)
         text = as_text(report)
         self.user_properties.append(("eval", text.splitlines()[0]))
         if not report.passed:

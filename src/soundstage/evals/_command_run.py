@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -102,11 +103,10 @@ def run(
     from soundstage.evals import executor_of, kept_report, run_suite
     from soundstage.evals._chosen import chosen_suite, limited_suite
     from soundstage.evals._progress import EvalProgress
-    from soundstage.runs import RunStore
 
     place = executor_of(executor, workers=workers, address=ray_address)
     chosen = chosen_suite(suite, model=model, base_url=base_url, replay=replay)
-    chosen, kept = limited_suite(chosen, repeat=repeat, max_cost=max_cost), RunStore(store)
+    chosen, kept = limited_suite(chosen, repeat=repeat, max_cost=max_cost), _store_at(store)
     wanted = baseline_for(chosen, baseline)
     _tell(chosen.notes)
     told = EvalProgress(budget=chosen.budget.cost)
@@ -146,16 +146,20 @@ def _tell(notes: tuple[str, ...]) -> None:
         warn(f"left out: {note}")
 
 
+def _store_at(folder: Path) -> RunStore:
+    """The store in a folder, with the index that the settings name."""
+    from soundstage.config import load_settings
+    from soundstage.runs import store_of
+
+    return store_of(load_settings(Path.cwd(), os.environ), folder)
+
+
 def _write(report: EvalReport, store: RunStore, junit: Path | None, markdown: Path | None) -> None:
     """Print the report, and write its files."""
-    import msgspec
-
-    from soundstage.evals._baseline import LAST_FILE
+    from soundstage.evals._baseline import write_last
     from soundstage.evals._report_text import as_junit, as_markdown, as_text
 
-    folder = store.root / "evals"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / LAST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(report.as_json())) + b"\n")
+    write_last(report, store.root)
     for path, form in ((junit, as_junit), (markdown, as_markdown)):
         if path is not None:
             path.write_text(form(report), encoding="utf-8")

@@ -67,6 +67,7 @@ from ._record import (
 )
 from ._store import RunStore as RunStore
 from ._store import named_contents as named_contents
+from ._store import store_of as store_of
 from ._stored import StoredRun as StoredRun
 from .result import (
     FileEntry as FileEntry,
