@@ -24,6 +24,10 @@ $(READY): pyproject.toml tools/setup.sh
 	@sh tools/setup.sh "$(PYTHON)" "$(VENV)"
 	@touch $(READY)
 
+PROMPTFOO := .cache/promptfoo/ready
+$(PROMPTFOO): $(READY) tests/evals/promptfoo/package.json tools/promptfoo.sh
+	@sh tools/promptfoo.sh $(BIN)/python .cache/promptfoo
+
 demo: $(READY)  ## eight scenarios, live, then a table and an HTML page
 	@$(BIN)/soundstage demo --out soundstage-demo
 
@@ -33,7 +37,7 @@ test: $(READY)  ## the fast part of the tests, in parallel and in random order: 
 
 # Two runs, because measuring costs time: the spine and the modules of tools/gates.py have to be covered by their own
 # tests, the others run without.
-test-all: $(READY)  ## all tests: the real CLI in full, browsers, containers, programs; and the coverage of the spine
+test-all: $(READY) $(PROMPTFOO)  ## all tests: the real CLI in full, browsers, containers, programs; and the coverage of the spine
 	@$(PYTEST) --cov --cov-report= $(SPINE_TESTS) $(GATED_TESTS) $(ARGS); spine=$$?; \
 	$(PYTEST) $(SPINE_TESTS:%=--ignore=%) $(GATED_TESTS:%=--ignore=%) $(ARGS) && [ $$spine = 0 ]
 	@$(BIN)/coverage report --include='$(SPINE)' --fail-under=90 --skip-covered

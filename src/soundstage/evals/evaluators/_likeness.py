@@ -18,9 +18,11 @@ from soundstage.match import preview
 _NONE: Final = 1e-7  # BLEU: the precision of an order of which no part is found
 _ORDERS: Final = 4
 _PENN: Final = re.compile(
-    r"""[^\W\d_]+(?=n't\b) | n't\b | '(?:s|m|d|ll|re|ve)\b | [\w-]+(?:[.,]\d+)*(?:-\w+)* | \.\.\. | -- | [^\w\s]""",
+    r"""n't(?!\w) | '(?:s|m|d|ll|re|ve)(?!\w) | -- | \.\.\.
+    | (?:(?!n't(?!\w)|'(?:s|m|d|ll|re|ve)(?!\w)|--|\.\.\.|\.(?:\s|$))[^\s,;:@\#$%&?!()\[\]{}<>"]|[,:](?=\d))+
+    | \S""",
     re.VERBOSE | re.IGNORECASE,
-)
+)  # words, contractions and marks
 
 
 class NearSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

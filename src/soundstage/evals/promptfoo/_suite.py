@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -105,6 +106,11 @@ def import_promptfoo(path: Path | str) -> ImportedSuite:
 
 def read_promptfoo(path: Path, root: SourceNode, report: SourceReport) -> ImportedSuite | None:
     """A configuration as a suite, or nothing; `report` then knows all that is wrong with it."""
+    folder = str(path.parent.resolve())
+    sys.path[:] = [
+        folder,
+        *(one for one in sys.path if one != folder),
+    ]  # code is found beside the configuration
     reading = PromptfooReading(path, report)
     root = resolved(root, root, lambda node, message: reading.refuse(node, "$ref", message))
     reading.known(root, "", _SERVED, _REFUSED, _NOTED)
