@@ -14,7 +14,7 @@ import msgspec
 from soundstage.drivers import Command
 from soundstage.errors import InvalidStateError, ScriptError
 from soundstage.journal import Journal
-from soundstage.messages import Message, ModelRequest, ToolCall, user
+from soundstage.messages import Message, ModelRequest, ToolCall, system, user
 from soundstage.models import Model, complete
 from soundstage.wire import CODECS, ModelServer
 from soundstage.worlds import Workspace
@@ -124,9 +124,14 @@ class FunctionAgent(msgspec.Struct, frozen=True):
     """A function of ours: it gets the input, and the place if it takes a second argument. It returns the answer.
 
     It is called for each input of a conversation; `place.said` has what was said before.
+
+    Args:
+        function: it may be asynchronous.
+        given: its arguments after `*`, by name.
     """
 
     function: Callable[..., Any]
+    given: Mapping[str, Any] = {}
 
     @asynccontextmanager
     async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
@@ -142,12 +147,13 @@ class FunctionAgent(msgspec.Struct, frozen=True):
         yield respond
 
     async def _answer(self, prompt: str, place: EvalPlace) -> str:
-        takes = len(inspect.signature(self.function).parameters)
+        parameters = inspect.signature(self.function).parameters.values()
+        takes = sum(one.kind is not one.KEYWORD_ONLY for one in parameters)
         arguments = (prompt, place)[:takes]
         if inspect.iscoroutinefunction(self.function):
-            answer = await self.function(*arguments)
+            answer = await self.function(*arguments, **self.given)
         else:
-            answer = await asyncio.to_thread(self.function, *arguments)
+            answer = await asyncio.to_thread(self.function, *arguments, **self.given)
         if not isinstance(answer, str):
             raise ScriptError(
                 f"{self.function.__name__} returned no answer", expected="a text", seen=repr(answer)
@@ -163,16 +169,18 @@ class ModelAgent(msgspec.Struct, frozen=True):
         settings: of each request, by the names of the format, such as `temperature`; `tools` are
             those of OpenAI's chat.
         chat: whether an input is several messages: a JSON list, as OpenAI's chat has them.
+        system: the system text; none if empty.
     """
 
     model: str
     settings: Mapping[str, Any] = {}
     chat: bool = False
+    system: str = ""
 
     @asynccontextmanager
     async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
         """Ask the model once for each input, with the conversation so far."""
-        messages: list[Message] = []
+        messages: list[Message] = [system(self.system)] if self.system else []
 
         async def respond(prompt: str) -> str:
             request = self._request(prompt)
@@ -205,6 +213,24 @@ def _calls(calls: Sequence[ToolCall]) -> str:
         for call in calls
     ]
     return msgspec.json.encode(told).decode()
+
+
+class PromptedAgent(msgspec.Struct, frozen=True):
+    """An agent that gets each input within a text, in the place of its `{input}`.
+
+    Args:
+        agent: the agent.
+        prompt: the text.
+    """
+
+    agent: EvalAgent
+    prompt: str
+
+    @asynccontextmanager
+    async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
+        """A conversation of the agent."""
+        async with self.agent.conversation(place) as respond:
+            yield lambda prompt: respond(self.prompt.replace(INPUT, prompt))
 
 
 class ClaudeCodeAgent(msgspec.Struct, frozen=True):

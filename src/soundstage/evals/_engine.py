@@ -131,7 +131,7 @@ def _ordered(plans: Sequence[EvalRunPlan], rows: Mapping[tuple[str, int], Scored
 
 
 def _plans(suite: Suite, only: Sequence[str]) -> Iterator[EvalRunPlan]:
-    names = [case.name for case in suite.cases]
+    names = list(dict.fromkeys(name for case in suite.cases for name in (case.base, case.name)))
     for name in only:
         if name not in names:
             raise UnknownNameError(
@@ -140,7 +140,7 @@ def _plans(suite: Suite, only: Sequence[str]) -> Iterator[EvalRunPlan]:
                 hint=did_you_mean(name, names),
             )
     for case in suite.cases:
-        if not only or case.name in only:
+        if not only or case.name in only or case.base in only:
             for number in range(1, suite.runs_of(case) + 1):
                 yield EvalRunPlan(case, number)
 

@@ -133,13 +133,14 @@ async def _graded(
     seed = seed_of(plan)
     parts = Composition(journal, ids=IdSource(seed))
     workspace = parts.add(Workspace)
-    model = (plan.case.model or suite.model)()
+    model = suite.model_of(plan.case)
     asked = gates.around(model, journal)
     alone = isinstance(plan.case.agent or suite.agent, ModelAgent)  # it needs no port, which takes 2 ms
     server = None if alone else parts.serve(asked)
     async with parts:
-        if suite.workspace is not None:
-            await asyncio.to_thread(shutil.copytree, suite.workspace, workspace.root, dirs_exist_ok=True)
+        folder = suite.workspace_of(plan.case)
+        if folder is not None:
+            await asyncio.to_thread(shutil.copytree, folder, workspace.root, dirs_exist_ok=True)
         for path, text in plan.case.files.items():
             workspace.write(path, text)
         workspace.record_changes()
@@ -209,7 +210,7 @@ async def _made(
     """The result of one run, and a grade if the agent itself failed, which no evaluator has to say again."""
 
     async def agent(_prompt: str, _: RunContext) -> str:
-        return await converse(plan.case, plan.case.agent or suite.agent, place, answered)
+        return await converse(plan.case, suite.agent_of(plan.case), place, answered)
 
     runner = AgentRunner(
         agent,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
 import importlib
 import io
@@ -14,8 +15,18 @@ from typing import Any, Final
 import msgspec
 
 from soundstage.errors import EnvironmentProblem, ScriptError, did_you_mean
-from soundstage.evals._agents import ClaudeCodeAgent, CommandAgent, EvalAgent, FunctionAgent, ModelAgent
-from soundstage.evals._errors import EvalConfigError
+from soundstage.evals._agents import (
+    INPUT,
+    ClaudeCodeAgent,
+    CommandAgent,
+    EvalAgent,
+    FunctionAgent,
+    ModelAgent,
+    PromptedAgent,
+)
+from soundstage.evals._combination import combine
+from soundstage.evals._errors import EvalConfigError, MatrixError
+from soundstage.evals._matrix_read import Meaning, read_matrix, report_matrix, take_matrix
 from soundstage.evals._provider import ProviderAgent, ProviderSource
 from soundstage.evals._run import Case, EvalTurn, NamedEvaluator
 from soundstage.evals._suite import TIMEOUT, EvalBudget, Suite, wrong_turns
@@ -25,6 +36,7 @@ from soundstage.guard import real_variable
 from soundstage.live import ProviderLimits
 from soundstage.models import Model, Script, ScriptedModel, load_script
 from soundstage.scripts import (
+    SourceField,
     SourceNode,
     SourceReport,
     convert_source,
@@ -53,6 +65,7 @@ class AgentSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     driver: str | None = None
     model: str | None = None
     provider: ProviderSource | None = None
+    system: str | None = None
     code: int | None = None
     env: list[str] | None = None
     options: dict[str, Any] | None = None
@@ -109,6 +122,7 @@ class SuiteSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workspace: str | None = None
     limits: dict[str, Any] = {}
     budget: EvalBudget = EvalBudget()
+    prompt: str | None = None
 
 
 def load_suite(path: Path | str, *, model: Callable[[], Model] | None = None, replay: bool = False) -> Suite:
@@ -155,7 +169,9 @@ class _Reading:
             self._read += [path.read_bytes() for path in imported.read] if imported is not None else []
             self._notes = imported.notes if imported is not None else ()
         source = None
+        matrix = None
         if node is not None and right_version(node, self._report):
+            matrix = take_matrix(node, self._report)
             source = convert_source(SuiteSource, node, self._report)
         if node is None or source is None:
             raise EvalConfigError(sorted_problems(self._report))
@@ -163,15 +179,16 @@ class _Reading:
         folder = str(self._folder.resolve())
         if folder not in sys.path:
             sys.path.insert(0, folder)  # for functions beside the suite, and what they import later
-        agent, model = self._agent(source.agent, node), self._model(source, node)
+        agent, model = self._agent(source.agent, node.fields["agent"]), self._model(source, node)
+        agent = self._prompted(agent, source.prompt, node)
         cases = self._cases(source, node)
         expect = self._evaluators(items_of(node, "expect"), "expect")
-        workspace = self._workspace(source.workspace, node)
         limits = self._limits(node)
+        workspace = self._workspace(node.fields["workspace"].node, "workspace") if source.workspace else None
         if self._report.problems or agent is None or model is None:
             raise EvalConfigError(sorted_problems(self._report))
         try:
-            return Suite(
+            suite = Suite(
                 name=source.name or self._path.name.partition(".")[0],
                 agent=agent,
                 cases=cases,
@@ -191,23 +208,52 @@ class _Reading:
             for problem in error.problems:
                 self._report.add(line_of(node, problem.key), problem.key, problem.message)
             raise EvalConfigError(sorted_problems(self._report)) from None
+        return suite if matrix is None else self._combined(suite, source, matrix)
 
-    def _agent(self, source: AgentSource, node: SourceNode, place: str = "agent") -> EvalAgent | None:
-        field = node.fields["agent"]
+    def _combined(self, suite: Suite, source: SuiteSource, matrix: SourceNode) -> Suite:
+        """The suite in every combination of its matrix."""
+        alone = source.agent.model is not None and source.script == source.tape == source.live is None
+        live = live_models if alone and self._given is None else None
+        meanings: dict[str, Meaning] = {
+            **{kind: functools.partial(self._models, kind) for kind in ("script", "tape", "live")},
+            "workspace": self._workspace,
+            "agent": self._agent_of,
+        }
+        if live is not None:
+            meanings["model"] = lambda node, key: self._models("live", node, key) and node.value
+        found = read_matrix(matrix, self._report, meanings)
+        digest = hashlib.sha256(b"\0".join(self._read)).hexdigest()  # with all files that values name
+        try:
+            return combine(msgspec.structs.replace(suite, fingerprint=digest), found, live=live)
+        except MatrixError as error:
+            raise report_matrix(error, matrix, self._report) from None
+
+    def _agent_of(self, node: SourceNode, key: str) -> EvalAgent | None:
+        source = convert_source(AgentSource, node, self._report, key=key)
+        return None if source is None else self._agent(source, SourceField(node.line, node), key)
+
+    def _prompted(self, agent: EvalAgent | None, prompt: str | None, node: SourceNode) -> EvalAgent | None:
+        if agent is None or prompt is None:
+            return agent
+        if INPUT not in prompt:
+            self._report.add(node.fields["prompt"].line, "prompt", f"expected a text with {INPUT}")
+        return PromptedAgent(agent, prompt)
+
+    def _agent(self, source: AgentSource, field: SourceField, key: str = "agent") -> EvalAgent | None:
         kinds = [kind for kind in _AGENTS if getattr(source, kind) is not None]
         if len(kinds) != 1:
             got = " and ".join(kinds) or "none"
-            self._report.add(field.line, place, f"expected one of {', '.join(_AGENTS)}; got {got}")
+            self._report.add(field.line, key, f"expected one of {', '.join(_AGENTS)}; got {got}")
             return None
         for option, kind in _OPTIONS:
             if getattr(source, option) is not None and kind != kinds[0]:
                 line = field.node.fields[option].line
-                self._report.add(line, f"{place}.{option}", f"only an agent with `{kind}` has this")
+                self._report.add(line, f"{key}.{option}", f"only an agent with `{kind}` has this")
         try:
             return _AGENTS[kinds[0]](source, self._folder)
         except ScriptError as error:
             line = field.node.fields[kinds[0]].line
-            self._report.add(line, f"{place}.{kinds[0]}", in_one_line(error))
+            self._report.add(line, f"{key}.{kinds[0]}", in_one_line(error))
             return None
 
     def _model(self, source: SuiteSource, node: SourceNode) -> Callable[[], Model] | None:
@@ -233,17 +279,31 @@ class _Reading:
                 node.line, "script", f"expected one of script, tape and live (or tape with live); got {got}"
             )
             return None
-        if source.live is not None and given == ["live"]:
-            return self._asked(source.live, node, "live")
-        path = self._file(getattr(source, given[0]), node.fields[given[0]].line, given[0])
+        return self._models(given[0], node.fields[given[0]].node, given[0])
+
+    def _models(self, kind: str, node: SourceNode, key: str) -> Callable[[], Model] | None:
+        """That which makes a model for each run."""
+        if self._given is not None:
+            self._report.add(
+                node.line, key, "models of an eval that is recorded or replayed are not of its matrix"
+            )
+            return None
+        if kind == "live":
+            try:
+                return live_models(msgspec.convert(node.value, str | LiveSource))
+            except (ScriptError, msgspec.ValidationError) as error:
+                told = in_one_line(error) if isinstance(error, ScriptError) else str(error)
+                self._report.add(node.line, key, told)
+                return None
+        path = self._file(node.value, node.line, key)
         if path is None:
             return None
-        if given[0] == "script":
+        if kind == "script":
             script = load_script(path)
             return lambda: ScriptedModel(script, shared=True)
         made = reader_of(path, lambda wing: wing.models)
         if made is None:
-            self._report.add(node.fields["tape"].line, "tape", f"{path.name} is no tape")
+            self._report.add(node.line, key, f"{path.name} is no tape")
             return None
         models: Callable[[], Model] = made(path)
         self._replayed = path.name
@@ -275,8 +335,8 @@ class _Reading:
             self._report.add(node.fields["live"].line, key, in_one_line(error))
             return None
 
-    def _file(self, name: str, line: int, key: str) -> Path | None:
-        path = self._folder / name
+    def _file(self, name: object, line: int, key: str) -> Path | None:
+        path = self._folder / str(name)
         if not path.exists():
             self._report.add(line, key, f"there is no {path}")
             return None
@@ -284,12 +344,10 @@ class _Reading:
             self._read.append(path.read_bytes())
         return path
 
-    def _workspace(self, name: str | None, node: SourceNode) -> Path | None:
-        if name is None:
-            return None
-        path = self._folder / name
+    def _workspace(self, node: SourceNode, key: str) -> Path:
+        path = self._folder / str(node.value)
         if not path.is_dir():
-            self._report.add(node.fields["workspace"].line, "workspace", f"there is no folder {path}")
+            self._report.add(node.line, key, f"there is no folder {path}")
         return path
 
     def _cases(self, source: SuiteSource, node: SourceNode) -> list[Case]:
@@ -339,7 +397,7 @@ class _Reading:
         return Case(
             **{
                 **fields,
-                "agent": None if agent is None else self._agent(agent, node, f"{place}agent"),
+                "agent": None if agent is None else self._agent(agent, node.fields["agent"], f"{place}agent"),
                 "model": None if live is None or given else self._asked(live, node, f"{place}live"),
                 "name": source.name or f"case {number}",
                 "turns": tuple(turns),
@@ -392,7 +450,10 @@ def _driver(source: AgentSource, _: Path) -> EvalAgent:
 
 def _alone(source: AgentSource, _: Path) -> EvalAgent:
     return ModelAgent(
-        (source.model or "").partition("/")[2] or source.model or "", source.settings or {}, bool(source.chat)
+        (source.model or "").partition("/")[2] or source.model or "",
+        source.settings or {},
+        bool(source.chat),
+        source.system or "",
     )
 
 
@@ -413,6 +474,7 @@ _OPTIONS: Final = (
     ("options", "driver"),
     ("settings", "model"),
     ("chat", "model"),
+    ("system", "model"),
 )
 
 

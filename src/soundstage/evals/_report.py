@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from soundstage.errors import EnvironmentProblem
 from soundstage.evals._events import Grade
+from soundstage.evals._matrix_table import cells_of, matrix_as_json
 from soundstage.evals._suite import Suite
 from soundstage.evals.statistics import (
     ClusteredMean,
@@ -68,6 +69,8 @@ class CaseReport(msgspec.Struct, frozen=True, kw_only=True):
         runs: its runs, by number.
         separating: what tells its failing runs from the passing ones.
         fingerprint: of its input and what is expected; two results of one fingerprint can be compared.
+        base: its name without the combination of a matrix.
+        combination: labels by dimension; empty without a matrix.
     """
 
     name: str
@@ -77,6 +80,8 @@ class CaseReport(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[ScoredRun, ...]
     separating: tuple[Separation, ...] = ()
     fingerprint: str = ""
+    base: str = ""
+    combination: Mapping[str, str] = {}
 
     def examples(self, separation: Separation) -> tuple[str, str]:
         """The ids of a failing and a passing run that differ in something, to be compared."""
@@ -158,6 +163,7 @@ class EvalReport(msgspec.Struct, frozen=True, kw_only=True):
             "eval": self.eval,
             "passed": self.passed,
             "cases": [_case_as_json(case) for case in self.cases],
+            **({"matrix": matrix_as_json(self)} if cells_of(self) else {}),
             "total": {
                 "cases": len(self.cases),
                 "cases_passed": sum(case.passed for case in self.cases),
@@ -190,7 +196,9 @@ def report_of(
         found = by_case.get(case.name, ())
         if found or case.name in planned:
             required, count = suite.rate_of(case), suite.runs_of(case)
-            cases.append(case_report(case.name, found, required, count, suite.fingerprint_of(case)))
+            one = case_report(case.name, found, required, count, suite.fingerprint_of(case))
+            labels = {} if case.combination is None else case.combination.labels
+            cases.append(msgspec.structs.replace(one, base=case.base, combination=labels))
     return EvalReport(
         suite=suite.name, eval=eval_id, cases=tuple(cases), left_out=left_out, replayed=suite.replayed
     )
@@ -243,6 +251,7 @@ def _case_as_json(case: CaseReport) -> dict[str, Any]:
     return {
         "name": case.name,
         "fingerprint": case.fingerprint,
+        **({"combination": dict(case.combination)} if case.combination else {}),
         "passed": case.passed,
         "required": case.required,
         **_rate_as_json(case.rate),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape, quoteattr
 
+from soundstage.evals._matrix_table import matrix_lines, matrix_markdown
 from soundstage.evals._report import CaseReport, EvalReport, ScoredRun
 
 _SHOWN = 3  # failing runs of a case
@@ -22,7 +23,7 @@ def as_text(report: EvalReport) -> str:
             f"        tells failing from passing runs: {one}; compare the runs {' and '.join(case.examples(one))}"
             for one in case.separating
         ]
-    return "\n".join([*lines, total_line(report)])
+    return "\n".join([*lines, *matrix_lines(report), total_line(report)])
 
 
 def as_markdown(report: EvalReport) -> str:
@@ -46,7 +47,7 @@ def as_markdown(report: EvalReport) -> str:
             first,
         )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join([*lines, "", total_line(report), ""])
+    return "\n".join([*lines, "", *matrix_markdown(report), total_line(report), ""])
 
 
 def as_junit(report: EvalReport) -> str:

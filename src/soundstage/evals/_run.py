@@ -91,6 +91,24 @@ class EvalTurn(msgspec.Struct, frozen=True, kw_only=True):
     expect: tuple[NamedEvaluator, ...] = ()
 
 
+class Combination(msgspec.Struct, frozen=True, kw_only=True):
+    """The combination of a matrix that a case is run in, and what is another one in it; see `combine`.
+
+    Args:
+        case: the name of the case without it.
+        labels: by dimension.
+        agent: who answers.
+        model: makes the model of a run.
+        workspace: the folder of which each run has a copy; that of the suite unless given.
+    """
+
+    case: str = ""
+    labels: Mapping[str, str]
+    agent: EvalAgent
+    model: Callable[[], Model]
+    workspace: Path | None = None
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to try: an input, or several turns, and what is expected of the run.
 
@@ -106,6 +124,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         pass_rate: the share of runs that has to pass; that of the suite unless given.
         agent: who answers; that of the suite unless given.
         model: makes the model that the agent asks; that of the suite unless given.
+        combination: of a matrix; `None` without one.
     """
 
     name: str
@@ -119,6 +138,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     pass_rate: float | None = None
     agent: EvalAgent | None = None
     model: Callable[[], Model] | None = None
+    combination: Combination | None = None
+
+    @property
+    def base(self) -> str:
+        """Its name without the combination."""
+        return self.name if self.combination is None else self.combination.case
 
     @property
     def conversation(self) -> tuple[EvalTurn, ...]:

@@ -137,6 +137,22 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         parts = [turns, case.expected, dict(case.files), expect]
         return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:12]
 
+    def agent_of(self, case: Case) -> EvalAgent:
+        """Who answers a case."""
+        if case.combination is not None:
+            return case.combination.agent
+        return case.agent or self.agent
+
+    def model_of(self, case: Case) -> Model:
+        """A new model for a run of a case."""
+        if case.combination is not None:
+            return case.combination.model()
+        return (case.model or self.model)()
+
+    def workspace_of(self, case: Case) -> Path | None:
+        """The folder of which a run of a case has a copy."""
+        return self.workspace if case.combination is None else case.combination.workspace or self.workspace
+
     def runs_of(self, case: Case) -> int:
         """How often a case is run."""
         return self.repeat if case.repeat is None else case.repeat

@@ -193,19 +193,20 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
     Raises:
         WrongValueError: without values, or for one that is not from 0 to 1.
-        EnvironmentProblem: without the extra `stats`.
 
     Example:
         >>> holm([0.01, 0.04, 0.03])
         (0.03, 0.06, 0.06)
     """
-    from statsmodels.stats.multitest import multipletests
-
     require_some("p-values", p_values)
     wrong = [p for p in p_values if not 0 <= p <= 1]
     if wrong:
         raise WrongValueError("a p-value is a chance", expected="from 0 to 1", seen=repr(wrong[0]))
-    return tuple(float(p) for p in multipletests(list(p_values), method="holm")[1])
+    least, corrected = 0.0, [0.0] * len(p_values)
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        least = max(least, min(1.0, p_values[place] * (len(p_values) - rank)))
+        corrected[place] = least
+    return tuple(corrected)
 
 
 def _require_same(old: Mapping[str, object], new: Mapping[str, object], *, least: int = 1) -> None:

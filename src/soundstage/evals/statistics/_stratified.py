@@ -7,9 +7,10 @@ exact distribution. With one run of each kind in each group it is McNemar's exac
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -110,7 +111,6 @@ def stratified_p(groups: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> f
         0.007143
     """
     import numpy as np
-    from scipy import stats
 
     chances, seen = np.ones(1), 0
     for (passed, runs), (others_passed, others) in groups:
@@ -119,11 +119,19 @@ def stratified_p(groups: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> f
         both, everything = passed + others_passed, runs + others
         least, most = max(0, both - others), min(both, runs)
         if least < most:
-            chances = np.convolve(
-                chances, stats.hypergeom.pmf(np.arange(least, most + 1), everything, both, runs)
-            )
+            chances = np.convolve(chances, _of_group(everything, both, runs))
             seen += passed - least
     return min(1.0, float(chances[chances <= chances[seen] * _ROUNDING].sum()))
+
+
+@functools.lru_cache(1000)
+def _of_group(everything: int, both: int, runs: int) -> Any:
+    """Chances of each number of passes among `runs`, if `both` of `everything` passed."""
+    import numpy as np
+    from scipy import stats
+
+    least, most = max(0, both - everything + runs), min(both, runs)
+    return stats.hypergeom.pmf(np.arange(least, most + 1), everything, both, runs)
 
 
 def _sum(counts: Sequence[RunCounts]) -> RunCounts:

@@ -1,0 +1,56 @@
+"""The report as data: pass rates, pass@k, averages, also of cases without a single result."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import msgspec
+import pytest
+
+from soundstage.errors import ConfigError
+from soundstage.evals import Case, CommandAgent, evaluator_of, run_suite
+from soundstage.evals._baseline import find_result
+from soundstage.evals._report_text import as_junit, as_markdown, as_text
+
+from .conftest import suite_of
+
+
+def run(suite, store):
+    return asyncio.run(run_suite(suite, store=store))
+
+
+def test_each_case_has_its_pass_at_k_and_pass_all_k_for_every_k_up_to_its_runs(store):
+    answers = itertools.cycle(["sunny", "rain", "rain", "sunny", "rain"])
+
+    async def agent(prompt):
+        return next(answers)
+
+    (case,) = run(suite_of(agent, repeat=5), store).as_json()["cases"]
+    assert case["pass_rate"] == 0.4
+    assert case["pass_at_k"] == pytest.approx({"1": 0.4, "2": 0.7, "3": 0.9, "4": 1.0, "5": 1.0})
+    assert case["pass_all_k"] == pytest.approx({"1": 0.4, "2": 0.1, "3": 0.0, "4": 0.0, "5": 0.0})
+
+
+def test_a_case_without_a_single_result_has_the_rate_0_in_every_form(store):
+    report = run(suite_of(agent=CommandAgent(("no-such-program-anywhere",)), repeat=2), store)
+    data = report.as_json()
+    (case,) = data["cases"]
+    assert (case["pass_rate"], case["low"], case["high"]) == (0.0, 0.0, 1.0)
+    assert (case["avg_tokens"], case["avg_latency"], case["pass_at_k"]) == (0.0, 0.0, {})
+    assert (data["total"]["pass_rate"], data["total"]["runs"], data["total"]["errors"]) == (0.0, 0, 2)
+    assert "0/0, 2 missing = 0%" in as_text(report)
+    assert "| 0/2 | 0% |" in as_markdown(report)
+    assert "<failure" in as_junit(report)
+
+
+def test_an_eval_that_an_older_version_kept_is_not_compared(store):
+    report = run(suite_of(cases=[Case(name="a", input="x", expect=(evaluator_of("contains", "x"),))]), store)
+    (record,) = store.list(driver="eval")
+    labels = {name: label for name, label in record.labels.items() if name != "case_fingerprint"}
+    stored = store.open(record.id)
+    older = msgspec.structs.replace(record, id=record.id[:-4] + "0000", labels={**labels, "eval": "older"})
+    store.save(older, journal=stored.journal())
+    with pytest.raises(ConfigError, match=r"kept by an older version[\s\S]*run it again"):
+        find_result("older", store)
+    assert find_result(report.eval, store).cases["a"].runs == 1
