@@ -215,3 +215,33 @@ def test_the_evaluators_of_a_case_see_its_input_as_it_is():
         Matrix(prompt=["say {input}"]),
     )
     assert suite.cases[0].input == "go"
+
+
+def test_each_agent_of_a_matrix_has_the_model_on_a_port_if_it_needs_one(store):
+    code = "import os; print(os.environ['OPENAI_BASE_URL'])"
+    agents = [
+        labelled("alone", ModelAgent("m")),
+        labelled("program", CommandAgent((sys.executable, "-c", code, "{input}"))),
+    ]
+    suite = suite_of(agent=agents[0].value, cases=CASES[:1])
+    report = run(combine(suite, Matrix(agent=agents)), store)
+    assert answers(report, store)["one [agent=program]"].startswith("http://127.0.0.1:")
+
+
+def test_the_prompt_of_the_suite_is_around_the_inputs_of_every_agent_of_a_matrix(store):
+    async def agent(prompt):
+        return prompt
+
+    agents = [
+        labelled("bare", FunctionAgent(agent)),
+        labelled("own", PromptedAgent(FunctionAgent(agent), "own {input}")),
+    ]
+    suite = suite_of(agent=PromptedAgent(FunctionAgent(agent), "suite {input}"), cases=CASES[:1])
+    report = run(combine(suite, Matrix(agent=agents)), store)
+    assert list(answers(report, store).values()) == ["suite go one", "own go one"]
+
+
+def test_a_dimension_does_not_take_the_place_of_the_input():
+    agent = CommandAgent(("echo", "{input}"))
+    with pytest.raises(MatrixError, match="the input of a case"):
+        combine(suite_of(agent=agent, cases=CASES), Matrix(input=["x", "y"]))

@@ -6,7 +6,15 @@ import json
 
 import pytest
 
-from soundstage.evals import CommandAgent, EvalConfigError, FunctionAgent, ModelAgent, Suite, load_suite
+from soundstage.evals import (
+    CommandAgent,
+    EvalConfigError,
+    FunctionAgent,
+    ModelAgent,
+    PromptedAgent,
+    Suite,
+    load_suite,
+)
 from soundstage.live import ProviderLimits
 
 RULES = "rules:\n  - when: {user: weather}\n    reply: {text: sunny}\n"
@@ -263,3 +271,24 @@ def test_a_given_model_is_in_the_place_of_that_of_the_file(written):
     made = object()
     suite = load_suite(written(BASE + "cases: [{input: x}]\n"), model=lambda: made)
     assert (suite.model(), suite.replayed) == (made, "")
+
+
+def test_the_prompt_of_a_suite_is_around_the_inputs_of_agents_of_cases_too(written):
+    case = "{input: x, expect: [no_errors], agent: {model: m}}"
+    suite = load_suite(
+        written(f"agent: {{command: [a]}}\nscript: rules.yaml\nprompt: 'say {{input}}'\ncases: [{case}]\n")
+    )
+    assert suite.agent_of(suite.cases[0]) == PromptedAgent(ModelAgent("m"), "say {input}")
+
+
+def test_a_case_with_a_model_of_its_own_asks_that_one(written, monkeypatch):
+    monkeypatch.setenv("SOUNDSTAGE_ALLOW_LIVE", "1")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    cases = "[{input: x}, {input: x, agent: {model: anthropic/claude-x}}]"
+    text = f"agent: {{model: openai/gpt-x}}\nexpect: [no_errors]\ncases: {cases}\n"
+    suite = load_suite(written(text))
+    asked = [suite.model_of(case) for case in suite.cases]
+    assert [(one.provider, one.model) for one in asked] == [("openai", "gpt-x"), ("anthropic", "claude-x")]
+    with pytest.raises(EvalConfigError, match=r"suite.yaml:3: cases\[1\].agent: this format is not known"):
+        load_suite(written(text.replace("anthropic/claude-x", "claude-x")))

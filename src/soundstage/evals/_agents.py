@@ -233,6 +233,11 @@ class PromptedAgent(msgspec.Struct, frozen=True):
             yield lambda prompt: respond(self.prompt.replace(INPUT, prompt))
 
 
+def is_model_alone(agent: EvalAgent) -> bool:
+    """Whether an agent asks the model in process, with or without a prompt around its inputs; it needs no port."""
+    return isinstance(agent.agent if isinstance(agent, PromptedAgent) else agent, ModelAgent)
+
+
 class ClaudeCodeAgent(msgspec.Struct, frozen=True):
     """The real Claude Code CLI, with options of `soundstage.claude_code.ClaudeCode`."""
 

@@ -33,7 +33,7 @@ from soundstage.evals._suite import Suite
 from soundstage.models import Model
 
 REPLACED: Final = ("agent", "script", "tape", "live", "workspace", "prompt", "system", "model")
-
+_GIVEN: Final = INPUT.strip("{}")
 
 Live = Callable[[str], Callable[[], Model]]
 
@@ -94,6 +94,8 @@ def combine(suite: Suite, matrix: Matrix, *, live: Live | None = None) -> Suite:
         raise matrix_error(
             [("", f"the case {own[0]!r} has an agent or a model of its own, which no matrix replaces")]
         )
+    if _GIVEN in matrix.dimensions:
+        raise matrix_error([(_GIVEN, f"{INPUT} is the input of a case; give the dimension another name")])
     used: set[str] = set()
     try:
         cases = [made for cell in matrix.cells for made in _cases(suite, cell, live, used)]
@@ -171,10 +173,13 @@ def _agent(
 
 def _with_values(agent: EvalAgent, values: Mapping[str, Any], used: set[str]) -> EvalAgent:
     if "agent" in values:
-        agent = values["agent"]
-        if not hasattr(agent, "conversation"):
-            raise _RefusedError("agent", f"expected an agent, e.g. FunctionAgent(function), got {agent!r}")
+        found = values["agent"]
+        if not hasattr(found, "conversation"):
+            raise _RefusedError("agent", f"expected an agent, e.g. FunctionAgent(function), got {found!r}")
         used.add("agent")
+        if isinstance(agent, PromptedAgent) and not isinstance(found, PromptedAgent):
+            found = PromptedAgent(found, agent.prompt)  # the prompt of the suite is around all inputs
+        agent = found
     agent = _in_words(agent, values, used)
     if "prompt" not in values:
         return agent

@@ -13,7 +13,7 @@ import msgspec
 
 from soundstage.clock import IdSource, SystemClock
 from soundstage.errors import ConfigError, EnvironmentProblem, HarnessError, ScriptError
-from soundstage.evals._agents import EvalPlace, ModelAgent
+from soundstage.evals._agents import EvalPlace, is_model_alone
 from soundstage.evals._conversation import AnsweredTurn, converse, grade_turns
 from soundstage.evals._events import Grade
 from soundstage.evals._gates import EvalGates
@@ -135,7 +135,7 @@ async def _graded(
     workspace = parts.add(Workspace)
     model = suite.model_of(plan.case)
     asked = gates.around(model, journal)
-    alone = isinstance(plan.case.agent or suite.agent, ModelAgent)  # it needs no port, which takes 2 ms
+    alone = is_model_alone(suite.agent_of(plan.case))  # a port takes 2 ms
     server = None if alone else parts.serve(asked)
     async with parts:
         folder = suite.workspace_of(plan.case)

@@ -156,6 +156,8 @@ class _Reading:
         self._path = path
         self._given, self._replay = model, replay
         self._replayed = ""
+        self._prompt: str | None = None
+        self._alone = False  # whether the agent of the suite says which model is asked
         self._folder = path.parent
         self._report = SourceReport(shown(path))
         self._read: list[bytes] = []  # all that belongs to the suite
@@ -179,8 +181,12 @@ class _Reading:
         folder = str(self._folder.resolve())
         if folder not in sys.path:
             sys.path.insert(0, folder)  # for functions beside the suite, and what they import later
+        self._prompt = source.prompt
+        self._alone = source.script == source.tape == source.live is None and source.agent.model is not None
         agent, model = self._agent(source.agent, node.fields["agent"]), self._model(source, node)
-        agent = self._prompted(agent, source.prompt, node)
+        if source.prompt is not None and INPUT not in source.prompt:
+            self._report.add(node.fields["prompt"].line, "prompt", f"expected a text with {INPUT}")
+        agent = self._prompted(agent)
         cases = self._cases(source, node)
         expect = self._evaluators(items_of(node, "expect"), "expect")
         limits = self._limits(node)
@@ -212,8 +218,7 @@ class _Reading:
 
     def _combined(self, suite: Suite, source: SuiteSource, matrix: SourceNode) -> Suite:
         """The suite in every combination of its matrix."""
-        alone = source.agent.model is not None and source.script == source.tape == source.live is None
-        live = live_models if alone and self._given is None else None
+        live = live_models if self._alone and self._given is None else None
         meanings: dict[str, Meaning] = {
             **{kind: functools.partial(self._models, kind) for kind in ("script", "tape", "live")},
             "workspace": self._workspace,
@@ -232,12 +237,9 @@ class _Reading:
         source = convert_source(AgentSource, node, self._report, key=key)
         return None if source is None else self._agent(source, SourceField(node.line, node), key)
 
-    def _prompted(self, agent: EvalAgent | None, prompt: str | None, node: SourceNode) -> EvalAgent | None:
-        if agent is None or prompt is None:
-            return agent
-        if INPUT not in prompt:
-            self._report.add(node.fields["prompt"].line, "prompt", f"expected a text with {INPUT}")
-        return PromptedAgent(agent, prompt)
+    def _prompted(self, agent: EvalAgent | None) -> EvalAgent | None:
+        """An agent with the prompt of the suite around its inputs."""
+        return agent if agent is None or self._prompt is None else PromptedAgent(agent, self._prompt)
 
     def _agent(self, source: AgentSource, field: SourceField, key: str = "agent") -> EvalAgent | None:
         kinds = [kind for kind in _AGENTS if getattr(source, kind) is not None]
@@ -328,11 +330,13 @@ class _Reading:
                 found[name] = limits
         return found
 
-    def _asked(self, source: str | LiveSource, node: SourceNode, key: str) -> Callable[[], Model] | None:
+    def _asked(self, source: str | LiveSource, node: SourceNode, place: str) -> Callable[[], Model] | None:
+        """The model of a case, which its key `live` names, or its agent."""
+        key = "live" if "live" in node.fields else "agent"
         try:
             return live_models(source)
         except ScriptError as error:
-            self._report.add(node.fields["live"].line, key, in_one_line(error))
+            self._report.add(node.fields[key].line, f"{place}{key}", in_one_line(error))
             return None
 
     def _file(self, name: object, line: int, key: str) -> Path | None:
@@ -393,12 +397,16 @@ class _Reading:
         ]
         fields = msgspec.structs.asdict(source)
         agent, live = fields.pop("agent"), fields.pop("live")
+        if live is None and agent is not None and self._alone:
+            live = agent.model
         given = self._given is not None or self._replay  # one model for all cases
         return Case(
             **{
                 **fields,
-                "agent": None if agent is None else self._agent(agent, node.fields["agent"], f"{place}agent"),
-                "model": None if live is None or given else self._asked(live, node, f"{place}live"),
+                "agent": None
+                if agent is None
+                else self._prompted(self._agent(agent, node.fields["agent"], f"{place}agent")),
+                "model": None if live is None or given else self._asked(live, node, place),
                 "name": source.name or f"case {number}",
                 "turns": tuple(turns),
                 "expect": self._evaluators(items_of(node, "expect"), f"{place}expect", report),
