@@ -337,6 +337,13 @@ def test_the_command_ends_with_1_for_a_judge_that_is_too_weak_and_the_bound_is_t
     assert said(*words, "--agreement", "0.8")[0] == GOOD
 
 
+def test_a_file_of_calibrations_that_cannot_be_read_is_told_before_any_token_is_spent(said, filed):
+    calibration_path(filed.path).write_text("<<<<<<< HEAD")
+    _, out, error = said("calibrate", "repair.yaml", "gold.jsonl", "--script", "judge.yaml")
+    assert "delete it and calibrate anew" in str(error)
+    assert "line 1: people" not in out
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+from typing import Any
 
 import msgspec
 import pydantic
@@ -193,8 +194,45 @@ async def test_score_and_evidence_of_a_type_of_the_callers_count(said, outcome):
     assert (await judge.judge(result)).outcome == outcome
 
 
+class LaxModel(pydantic.BaseModel):
+    passed: bool
+    score: float
+
+
+class AnyScores(msgspec.Struct):
+    passed: bool
+    score: Any = None
+    criteria: Any = None
+
+
 @pytest.mark.parametrize(
-    "kind", [int, msgspec.defstruct("Empty", []), msgspec.defstruct("Other", [("ok", bool)])]
+    ("kind", "said", "seen"),
+    [
+        (LaxModel, '{"passed": true, "score": NaN}', "nan"),
+        (LaxModel, '{"passed": true, "score": "NaN"}', "nan"),
+        (LaxModel, '{"passed": true, "score": 1e999}', "inf"),
+        (LaxModel, '{"passed": true, "score": 95}', "95"),
+        (LaxModel, '{"passed": true, "score": -1}', "-1"),
+        (AnyScores, '{"passed": true, "score": "high"}', "'high'"),
+        (AnyScores, '{"passed": true, "score": true}', "True"),
+        (AnyScores, '{"passed": true, "criteria": {"correct": 9, "small": 1}}', "criteria.correct.*got 9"),
+        (AnyScores, '{"passed": true, "criteria": {"correct": {"score": "1"}, "small": {}}}', "got '1'"),
+        (AnyScores, '{"passed": true, "criteria": ["correct", "small"]}', "by the ids"),
+    ],
+)
+async def test_a_score_that_is_no_share_is_no_verdict_whatever_the_type(kind, said, seen):
+    with pytest.raises(JudgmentFailedError, match=seen):
+        await judge_that_says(said, verdict=kind).judge(ANSWER)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        int,
+        msgspec.defstruct("Empty", []),
+        msgspec.defstruct("Other", [("ok", bool)]),
+        msgspec.defstruct("Worded", [("passed", str)]),  # "no" is true
+    ],
 )
 def test_a_type_that_cannot_say_whether_a_run_passes_is_refused(kind):
     with pytest.raises(WrongTypeError, match="verdict"):

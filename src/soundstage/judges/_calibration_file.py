@@ -40,14 +40,16 @@ def read_calibrations(rubric: Path) -> tuple[Calibration, ...]:
         found = msgspec.json.decode(path.read_bytes(), type=CalibrationFile)
     except (OSError, ValueError) as error:
         raise CalibrationError(
-            f"{shown(path)} cannot be read", seen=str(error), hint=f"calibrate anew: {command_of(rubric)}"
+            f"{shown(path)} cannot be read",
+            seen=str(error),
+            hint=f"mend it, or delete it and calibrate anew: {command_of(rubric)}",
         ) from None
     if found.version != VERSION:
         raise CalibrationError(
             f"{shown(path)} is of another version",
             expected=str(VERSION),
             seen=str(found.version),
-            hint=f"calibrate anew: {command_of(rubric)}",
+            hint=f"mend it, or delete it and calibrate anew: {command_of(rubric)}",
         )
     return found.calibrations
 

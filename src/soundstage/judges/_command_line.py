@@ -63,6 +63,7 @@ def calibrate(
         judges_of,
         load_gold,
         load_rubric,
+        read_calibrations,
         write_calibration,
     )
     from soundstage.judges import calibrate as measure
@@ -70,6 +71,7 @@ def calibrate(
     source = JudgeSource(script=script, tape=tape, live=live, base_url=base_url)
     judge, labels = judges_of(load_rubric(rubric), source, Path())(), load_gold(gold)
     floors = CalibrationFloors(agreement=agreement, kappa=kappa, bias=bias)
+    read_calibrations(rubric)  # a file that cannot be read is told before any token is spent
     done = asyncio.run(
         measure(
             judge,

@@ -67,11 +67,13 @@ def verdict_schema(kind: Any) -> dict[str, Any]:
             expected="a msgspec Struct, a dataclass, a TypedDict or a pydantic model",
             seen=f"{kind!r}: {error}",
         ) from None
-    if "passed" not in schema.get("properties", {}):
+    fields = schema.get("properties", {})
+    if fields.get("passed", {}).get("type") != "boolean":  # a text such as "no" would count as true
         raise WrongTypeError(
             f"a verdict of the type {kind.__name__} would not say whether the run passes",
             expected="a field `passed: bool`",
-            seen=", ".join(schema.get("properties", {})) or "no fields",
+            seen=", ".join(f"{name}: {one.get('type', 'any')}" for name, one in fields.items())
+            or "no fields",
         )
     return schema
 
@@ -106,6 +108,8 @@ def read_verdict(answer: str, kind: Any, rubric: Rubric) -> Any:
         missing, unknown = ", ".join(sorted(wanted - set(given))), ", ".join(sorted(set(given) - wanted))
         parts = [f"missing: {missing}" if missing else "", f"not of the rubric: {unknown}" if unknown else ""]
         raise _no_verdict(answer, "criteria " + "; ".join(filter(None, parts)))
+    if wrong := next(_wrong_scores(made[0]), ""):
+        raise _no_verdict(answer, wrong)
     return made[0]
 
 
@@ -117,9 +121,24 @@ def scores_of(verdict: Any, rubric: Rubric) -> dict[str, float]:
     scores = {
         key: one if isinstance(one, int | float) else _value(one, "score") for key, one in criteria.items()
     }
-    if any(isinstance(score, bool) or not isinstance(score, int | float) for score in scores.values()):
+    if any(score is None for score in scores.values()):
         return {}
     return {one.id: float(scores[one.id]) for one in rubric.criteria}
+
+
+def _wrong_scores(verdict: Any) -> Iterator[str]:
+    """Scores that are no shares, which a type of the caller's may let through; and criteria without their ids."""
+    criteria = _value(verdict, "criteria")
+    if criteria is not None and not isinstance(criteria, Mapping):
+        yield "expected `criteria` by the ids of the rubric"
+        return
+    found = {"score": _value(verdict, "score")}
+    for key, one in (criteria or {}).items():
+        found[f"criteria.{key}"] = one if isinstance(one, int | float) else _value(one, "score")
+    for place, score in found.items():
+        number = isinstance(score, int | float) and not isinstance(score, bool)
+        if score is not None and not (number and 0 <= score <= 1):
+            yield f"{place}: expected a number from 0 to 1, got {score!r}"
 
 
 def evidence_of(verdict: Any) -> Iterator[tuple[str, str]]:
