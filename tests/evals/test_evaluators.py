@@ -229,6 +229,11 @@ WRONG = [
     ("similar", {"to": "x", "at_least": 2}),
     ("no_errors", False),
     ("is_json", {"type": "nothing"}),
+    ("is_json", {"items": {"$ref": "http://127.0.0.1:9/schema.json"}}),
+    ("contains_json", {"$ref": "file:///schema.json"}),
+    ("is_json", {"$ref": "#/$defs/none"}),
+    ("expression", "[1 for a in output for b in output for c in output]"),
+    ("expression", "[[[1 for a in output] for b in output] for c in output]"),
     ("expected", "roughly"),
     ("tool", {"name": "x", "tims": 1}),
     ("tool", {"name": "x", "times": 1, "arguments": {}}),
@@ -296,3 +301,35 @@ def test_data_that_an_evaluator_of_ones_own_misses_is_told_and_does_not_pass():
 
     found = asyncio.run(grade(NamedEvaluator("mine", evaluate), run_with()))
     assert (found.absent, found.passed, found.reason) == (True, None, "nobody has rated this")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/city", "$defs": {"city": {"type": "string"}}},
+        {
+            "$id": "http://x/root",
+            "$ref": "city",
+            "$defs": {"any": {"$id": "http://x/city", "type": "string"}},
+        },
+        {"type": "string", "properties": {"$ref": {"const": {"$ref": "no"}}, "$id": {"type": "string"}}},
+    ],
+)
+def test_a_schema_may_refer_to_its_own_parts(graded, schema):
+    assert graded("is_json", schema, '"Rome"').passed
+    assert not graded("is_json", schema, "3").passed
+
+
+def test_a_schema_fetches_nothing_however_it_refers(graded, monkeypatch):
+    asked = []
+    monkeypatch.setattr("urllib.request.urlopen", lambda url, *_, **__: asked.append(url))
+    with pytest.raises(EvaluatorError, match="Unresolvable"):
+        graded("is_json", {"$dynamicRef": "http://127.0.0.1:9/schema.json"}, "3")
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "text", ["1" + " + 1" * 400, "-" * 900 + "1", "any(x in y for x in 'ab' for y in tools)"]
+)
+def test_a_long_expression_is_computed(graded, text):
+    assert graded("expression", text, "", TOOLS).passed

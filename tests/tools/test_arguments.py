@@ -86,6 +86,14 @@ def test_a_schema_that_refers_to_itself_or_to_nothing_lets_pass():
     assert argument_problems(schema, {"a": 1, "b": 2}) == []
 
 
+def test_a_schema_that_refers_to_the_network_is_not_followed_there(monkeypatch):
+    asked = []
+    monkeypatch.setattr("urllib.request.urlopen", lambda url, *_, **__: asked.append(url))
+    schema = {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}, "b": {"type": "string"}}}
+    assert argument_problems(schema, {"a": 1, "b": 2}) == ["argument 'b': expected a text, seen the number 2"]
+    assert asked == []
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-20, 20) | st.floats(-20, 20) | st.text("kx", max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyk"), inner, max_size=3),

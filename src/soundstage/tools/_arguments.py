@@ -42,11 +42,14 @@ def argument_problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -
     >>> argument_problems(schema, {"path": 3})
     ["argument 'path': expected a text, seen the number 3"]
     """
+    from jsonschema_specifications import REGISTRY
+
     root = {
         key: value for key, value in schema.items() if key != "$schema"
     }  # it would choose another dialect
     errors = _tolerant(lambda validator, _, value, __: validator.iter_errors(value))
-    found = list(islice(errors(_dialect()(root), None, arguments, root), _LOOKED_AT))
+    validator = _dialect()(root, registry=REGISTRY)  # the default one fetches references from the network
+    found = list(islice(errors(validator, None, arguments, root), _LOOKED_AT))
     wrong = {tuple(error.path) for error in found if not hasattr(error, "words")}
     told = (
         problem

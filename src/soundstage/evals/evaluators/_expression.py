@@ -2,7 +2,7 @@
 
 An expression is taken apart once, before anything runs: only the nodes, functions and methods of the tables below are
 let through. There is no attribute but these methods, and no name with an underscore, through which Python reaches
-everything else; and nothing that makes much of little: no power, product, or format.
+everything else; and nothing that makes much of little: no power, product, or format, and no third loop in a loop.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 from soundstage.errors import WrongValueError, did_you_mean
 
 LONGEST: Final = 2000
+DEEPEST: Final = 2  # loops in loops
 FUNCTIONS: Final[dict[str, Any]] = {
     name: getattr(builtins, name)
     for name in [
@@ -123,6 +124,8 @@ def compile_expression(text: str, names: Iterable[str]) -> Calculate:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise WrongValueError("this is no Python expression", seen=f"{text}: {error}") from None
+    if _loops(tree) > DEEPEST:
+        raise _refused(f"more than {DEEPEST} loops in each other")
     nodes = list(ast.walk(tree))
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     known = set(names)
@@ -136,6 +139,17 @@ def compile_expression(text: str, names: Iterable[str]) -> Calculate:
         return eval(code, {"__builtins__": {}, **FUNCTIONS, **values})  # noqa: S307  (only nodes of the tables above)
 
     return calculate
+
+
+def _loops(tree: ast.AST) -> int:
+    """How many loops are in each other."""
+    deepest, waiting = 0, [(tree, 0)]
+    while waiting:  # without recursion: a long sum is a deep tree
+        node, depth = waiting.pop()
+        depth += len(getattr(node, "generators", ()))
+        deepest = max(deepest, depth)
+        waiting += [(part, depth) for part in ast.iter_child_nodes(node)]
+    return deepest
 
 
 def _require_plain(node: ast.AST, known: set[str]) -> None:

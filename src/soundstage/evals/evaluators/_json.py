@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from soundstage.errors import WrongValueError
 from soundstage.evals._events import Grade
 from soundstage.evals._run import EvalRun, Evaluator
 from soundstage.match import objects_in, preview
+
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})  # keywords whose values are no schemas
 
 
 def is_json(spec: Literal[True] | dict[str, Any]) -> Evaluator:
@@ -53,15 +55,50 @@ def _fits(spec: Literal[True] | dict[str, Any], kind: str) -> Any:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError as BadSchema
     from jsonschema.exceptions import best_match
+    from jsonschema_specifications import REGISTRY
 
     try:
         Draft202012Validator.check_schema(spec)
     except BadSchema as error:
         raise WrongValueError("this is no JSON Schema", seen=error.message) from None
-    validator = Draft202012Validator(spec, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    _require_here(spec)
+    validator = Draft202012Validator(
+        spec,
+        registry=REGISTRY,  # the default one fetches references from the network
+        format_checker=Draft202012Validator.FORMAT_CHECKER,
+    )
 
     def problem(value: object) -> str:
         error = best_match(validator.iter_errors(value))
         return "" if error is None else f"{error.json_path}: {error.message}"
 
     return problem
+
+
+def _require_here(schema: dict[str, Any]) -> None:
+    """Refuse references to what is not in the schema: nothing is fetched."""
+    from jsonschema_specifications import REGISTRY
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    root = REGISTRY.resolver_with_root(DRAFT202012.create_resource(schema))
+    waiting: list[tuple[Any, Any]] = [(root, schema)]
+    while waiting:
+        resolver, node = waiting.pop()
+        if isinstance(node, list):
+            waiting += [(resolver, part) for part in node]
+        if not isinstance(node, dict):
+            continue
+        named = isinstance(node.get("$id"), str)
+        inside = resolver.in_subresource(DRAFT202012.create_resource(node)) if named else resolver
+        reference = node.get("$ref")
+        try:
+            if isinstance(reference, str):
+                inside.lookup(reference)
+        except Unresolvable:
+            raise WrongValueError(
+                "a JSON Schema refers to itself alone: nothing is fetched",
+                expected="`$ref` to a part of the schema, e.g. #/$defs/name",
+                seen=str(reference),
+            ) from None
+        waiting += [(inside, part) for key, part in node.items() if key not in _DATA]
