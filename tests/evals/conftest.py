@@ -53,7 +53,7 @@ def graded():
         run = EvalRun(
             case=Case(**{"name": "a", "input": "question", **case}),
             result=build_result(journal.read()),
-            folder=folder,
+            find_folder=None if folder is None else lambda: folder,
         )
         evaluator = evaluator_of(kind, spec)
         assert not inspect.iscoroutine(evaluator)

@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import sys
+import tempfile
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from soundstage.errors import ConfigError, UnknownNameError
 from soundstage.evals import (
     Case,
     CommandAgent,
+    FunctionAgent,
     ModelAgent,
     NamedEvaluator,
     evaluator_of,
@@ -349,3 +351,47 @@ def test_a_model_alone_is_on_no_port_and_everybody_else_is(store):
     (one,) = run(suite_of(agent=ModelAgent("m"), cases=cases), store).cases[0].runs
     events = [record.event for record in store.open(one.run).journal()]
     assert {event.daemon for event in events if isinstance(event, DaemonChanged)} == {"workspace"}
+
+
+def test_a_run_makes_a_folder_when_something_asks_for_it_and_not_before(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "made"))
+    (tmp_path / "made").mkdir()
+    seen = []
+
+    def look(*_):
+        seen.append(len(list((tmp_path / "made").iterdir())))
+        return True
+
+    async def untouched(prompt, place):
+        look()
+        return prompt
+
+    async def writing(prompt, place):
+        look()
+        await asyncio.to_thread((place.workspace.root / "new.txt").write_text, "b")
+        return prompt
+
+    def in_thread(prompt, _):  # its folder is there already: the main thread handles signals
+        look()
+        return prompt
+
+    def folder(run):
+        return run.folder.is_dir() and look()
+
+    looked, asked = NamedEvaluator("look", look), NamedEvaluator("folder", folder)
+    cases = [
+        Case(name="model", input="weather?", agent=ModelAgent("m"), expect=(looked,)),
+        Case(name="untouched", input="b", agent=FunctionAgent(untouched), expect=(looked,)),
+        Case(name="writing", input="b", agent=FunctionAgent(writing), expect=(looked,)),
+        Case(name="thread", input="b", agent=FunctionAgent(in_thread), expect=(looked,)),
+        Case(name="asked", input="weather?", agent=ModelAgent("m"), expect=(looked, asked)),
+        Case(name="files", input="weather?", agent=ModelAgent("m"), files={"a.txt": "a"}, expect=(looked,)),
+    ]
+    report = run(suite_of(cases=cases), store, concurrency=1)
+    assert report.passed, report
+    assert seen == [0, 0, 0, 0, 1, 1, 1, 0, 1, 1]
+    changed = {case.name: store.open(case.runs[0].run).result().files for case in report.cases}
+    assert {name: [file.path for file in files] for name, files in changed.items() if files} == {
+        "writing": ["new.txt"]
+    }
+    assert not list((tmp_path / "made").iterdir())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -396,5 +397,54 @@ def test_nothing_works_before_start_and_after_stop() -> None:
             if workspace.status == "stopped":
                 await workspace.start()
                 await workspace.stop()
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda workspace: workspace.root,
+        lambda workspace: workspace.write("a.txt", "a"),
+        lambda workspace: workspace.files(),
+        lambda workspace: workspace.git(),
+        lambda workspace: workspace.environment(),
+    ],
+    ids=["root", "write", "files", "git", "environment"],
+)
+def test_a_folder_on_demand_is_made_by_whatever_asks_for_it_and_gone_after_the_run(
+    ask: Callable[[Workspace], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def main() -> None:
+        workspace = Workspace(Journal(), on_demand=True)
+        with pytest.raises(InvalidStateError):
+            _ = workspace.root
+        await workspace.start()
+        assert workspace.record_changes() == ()
+        assert not list(tmp_path.iterdir())
+        ask(workspace)
+        (workspace.root / "theirs.txt").write_text("x")
+        assert [change.path for change in workspace.record_changes()] == ["theirs.txt"]
+        await workspace.stop()
+        with pytest.raises(InvalidStateError):
+            _ = workspace.root
+
+    run(main())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_on_demand_that_nobody_asks_for_is_never_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+
+    async def main() -> None:
+        workspace = Workspace(Journal(), on_demand=True)
+        await workspace.start()
+        await workspace.stop()
+        with pytest.raises(InvalidStateError):
+            _ = workspace.root
 
     run(main())

@@ -153,6 +153,8 @@ class FunctionAgent(msgspec.Struct, frozen=True):
         if inspect.iscoroutinefunction(self.function):
             answer = await self.function(*arguments, **self.given)
         else:
+            if takes > 1:  # a folder that is made in another thread would outlive a signal that ends us
+                _ = place.workspace.root
             answer = await asyncio.to_thread(self.function, *arguments, **self.given)
         if not isinstance(answer, str):
             raise ScriptError(

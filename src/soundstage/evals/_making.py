@@ -132,7 +132,7 @@ async def _graded(
 ) -> tuple[RunResult, list[Grade]]:
     seed = seed_of(plan)
     parts = Composition(journal, ids=IdSource(seed))
-    workspace = parts.add(Workspace)
+    workspace = parts.add(lambda journal: Workspace(journal, on_demand=True))
     model = suite.model_of(plan.case)
     asked = gates.around(model, journal)
     alone = is_model_alone(suite.agent_of(plan.case))  # a port takes 2 ms
@@ -161,7 +161,7 @@ async def _graded(
         answered: list[AnsweredTurn] = []
         result, failure = await _made(suite, plan, place, answered)
         _require_provider(asked, result)
-        run = EvalRun(case=plan.case, result=result, folder=workspace.root, journal=journal)
+        run = EvalRun(case=plan.case, result=result, find_folder=lambda: workspace.root, journal=journal)
         grades = [*_divergence(model), *([failure] if failure is not None else [])]
         grades += await grade_turns(run, answered, journal)
         grades += [await grade(one, run) for one in (*suite.expect, *plan.case.expect)]

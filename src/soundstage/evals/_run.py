@@ -27,16 +27,21 @@ class EvalRun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     Args:
         case: the case.
         result: what the run has come to.
-        folder: the workspace, as the agent left it; `None` if the run has none.
+        find_folder: gives the workspace, which is made when somebody first asks for it; `None` if the run has none.
         journal: of the run, for what an evaluator has to tell besides its grade; `None` if it is closed.
         value: the answer as a transform has made it, in the place of the agent's: a text, or data.
     """
 
     case: Case
     result: RunResult
-    folder: Path | None = None
+    find_folder: Callable[[], Path] | None = None
     journal: Journal | None = None
     value: Any = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The workspace, as the agent left it; `None` if the run has none."""
+        return None if self.find_folder is None else self.find_folder()
 
     @property
     def output(self) -> str:

@@ -137,8 +137,7 @@ class Composition:
         Raises:
             TypeError: if it does not take one of the options, or is no daemon.
         """
-        validate_options(world, args, options)
-        takes = inspect.signature(world).parameters
+        takes = validate_options(world, args, options)
         of_run = {"ids": self.ids, "within": self.within, "strict": self.strict}
         own = {name: value for name, value in of_run.items() if name in takes and value is not None}
         made: Callable[..., D] = world
@@ -177,8 +176,10 @@ class Composition:
         await self.stop()
 
 
-def validate_options(world: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-    """Look at the options of a world before anything starts.
+def validate_options(
+    world: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
+) -> Mapping[str, inspect.Parameter]:
+    """Look at the options of a world before anything starts; what it takes, by name.
 
     Raises:
         TypeError: if it is no class or function, or does not take one of the options.
@@ -192,6 +193,7 @@ def validate_options(world: Callable[..., Any], args: tuple[Any, ...], options: 
         name = getattr(world, "__name__", repr(world))
         takes = ", ".join(list(signature.parameters)[1:])
         raise TypeError(f"add({name}, ...): {error}; it takes {takes or 'no options'}") from None
+    return signature.parameters
 
 
 def validate_part(thing: T, kind: Any, call: str, wanted: str) -> T:

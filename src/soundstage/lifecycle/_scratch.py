@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import re
 import select
@@ -57,12 +58,13 @@ class ScratchFolder:
         if parent not in _swept:
             _swept.add(parent)
             sweep(parent)
-        prefix = f"soundstage-{os.getpid()}-{started_at(os.getpid())}-"
+        prefix = f"soundstage-{os.getpid()}-{_own_start(os.getpid())}-"
         self._root = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)).resolve()
         self._lock = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.path = self._root / name
-        self.path.mkdir(exist_ok=True)
+        if name:
+            self.path.mkdir()
         hold(self._root, _end_and_remove)
 
     def __enter__(self) -> Self:
@@ -74,10 +76,19 @@ class ScratchFolder:
     def close(self) -> None:
         """Remove the folder and what is in it. Harmless when repeated."""
         if self._lock >= 0:
-            remove_tree(self._root)
+            try:
+                self._root.rmdir()  # mostly it is empty by now, and then no mount can be in it
+            except OSError:
+                remove_tree(self._root)
             let_go(self._root)
             os.close(self._lock)
             self._lock = -1
+
+
+@functools.lru_cache(maxsize=1)
+def _own_start(pid: int) -> int:
+    """When this process has started, which does not change; a fork has another id."""
+    return started_at(pid)
 
 
 def _end_and_remove(root: Path) -> None:

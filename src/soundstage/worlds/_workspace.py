@@ -28,9 +28,11 @@ class Workspace(Daemon):
         root: the folder; a new one in the temporary folder unless given. A folder that exists already is used
             as it is and stays; one that is made at start is removed at stop.
         name: how messages call it.
+        on_demand: whether a new folder is made when it is first asked for, by `root` or by a file, and not at start.
+            Ask first in the main thread: signals that end the process remove it then.
 
     Raises:
-        EnvironmentProblem: from `start`, if the folder cannot be made.
+        EnvironmentProblem: from `start`, if the folder cannot be made; on demand, from whatever asks for it.
 
     Example:
         ::
@@ -47,9 +49,13 @@ class Workspace(Daemon):
 
     real_time = True
 
-    def __init__(self, journal: Journal, root: Path | None = None, *, name: str = "workspace") -> None:
+    def __init__(
+        self, journal: Journal, root: Path | None = None, *, name: str = "workspace", on_demand: bool = False
+    ) -> None:
         super().__init__(name, journal)
         self._wanted = root
+        self._on_demand = on_demand and root is None
+        self._may_make = False
         self._root: Path | None = None
         self._scratch: ScratchFolder | None = None
         self._settings: ScratchFolder | None = None
@@ -66,6 +72,8 @@ class Workspace(Daemon):
         Raises:
             InvalidStateError: before `start` and after `stop`.
         """
+        if self._may_make:
+            self._make_root()
         if self._root is None:
             raise InvalidStateError(
                 f"{self.name} has no folder", seen=f"it is {self.status.value}", hint="start it first"
@@ -73,6 +81,12 @@ class Workspace(Daemon):
         return self._root
 
     async def _start(self) -> None:
+        if self._on_demand:
+            self._may_make = True
+        else:
+            self._make_root()
+
+    def _make_root(self) -> None:
         try:
             self._root = self._make()
         except OSError as error:
@@ -84,6 +98,7 @@ class Workspace(Daemon):
         self._git = Git(self._root)
         self._known = dict(take(self._root))
         self._log = head_log(self._root)
+        self._may_make = False
 
     def _make(self) -> Path:
         if self._wanted is None:
@@ -94,7 +109,9 @@ class Workspace(Daemon):
         return self._wanted.resolve()
 
     async def _stop(self) -> None:
-        root, self._root = self.root, None
+        root, self._root, self._may_make = self._root, None, False
+        if root is None:
+            return
         if self._settings is not None:
             self._settings.close()
             self._settings = None
@@ -181,6 +198,8 @@ class Workspace(Daemon):
         Args:
             cause: position of the event that led to the changes, if one is known.
         """
+        if self._may_make:
+            return ()  # nobody has asked for the folder
         now = self.snapshot()
         found = difference(self._known, now)
         self._known = dict(now)
@@ -233,6 +252,8 @@ class Workspace(Daemon):
         return self._repository().commits()
 
     def _repository(self) -> Git:
+        if self._may_make:
+            self._make_root()
         if self._git is None or self._root is None:
             raise InvalidStateError(f"{self.name} is {self.status.value}", hint="start it first")
         return self._git
