@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,9 @@ import pytest
 
 from examples.coding_team import team
 from soundstage.claude_code import bundled_cli
-from soundstage.evals import load_suite, run_suite
+from soundstage.evals import EvalConfigError, load_suite, run_suite
+from soundstage.judges import Judge, calibrate, load_gold, load_rubric, write_calibration
+from soundstage.models import Script, ScriptedModel
 from soundstage.runs import RunStore
 from soundstage.tapes import Tape
 
@@ -90,6 +93,8 @@ def test_another_agent_in_the_team_fails_the_evals_with_its_cause(replayed, monk
             '{"plan": "p", "tasks": [{"agent": "docs", "description": "a list changes"}]}',
             "not_contains",
         ),
+        ("direct answer", "A tuple can be changed after it is made, a list cannot.", "judge"),
+        ("direct answer", "Both are sequences.", "judge"),
         ("docs routing", "A plain answer.", "contains_json"),
         ("test routing", '{"plan": "p", "tasks": [{"agent": "qa", "description": "d"}]}', "contains_json"),
         ("JSON structure", '{"plan": "p", "tasks": []}', "is_json"),
@@ -107,14 +112,28 @@ def test_each_eval_fails_for_an_answer_that_breaks_what_it_asks_for(replayed, tm
         if any(part.get("text") == wanted for message in asked for part in message["parts"]):
             data["response"]["parts"] = [{"kind": "text", "text": answer}]
         lines.append(json.dumps(data))
-    copy = tmp_path / ROUTING.name
-    copy.write_text(ROUTING.read_text())
-    (tmp_path / "session.jsonl").write_text("\n".join(lines) + "\n")
+    copy = shutil.copytree(ROUTING.parent, tmp_path / "copy") / ROUTING.name
+    copy.with_name("session.jsonl").write_text("\n".join(lines) + "\n")
     [(outcome, reason)] = replayed(copy, only=[case]).values()
     assert outcome == "failed"
     assert "divergence" not in reason
     kinds = {name.split(":")[0] for name in failed_evaluators(tmp_path)}
     assert told in kinds
+
+
+def test_the_judge_of_the_direct_answer_decides_by_a_calibration_that_fits_its_labels(tmp_path):
+    """Whoever changes rubric, judge or labels calibrates again: this test does what the README says, and compares."""
+    folder = shutil.copytree(ROUTING.parent, tmp_path / "routing")
+    kept = json.loads((folder / "answer.calibration.json").read_text())
+    (folder / "answer.calibration.json").unlink()
+    with pytest.raises(EvalConfigError, match="it has not been calibrated"):
+        load_suite(folder / ROUTING.name)
+    rubric = load_rubric(folder / "answer.yaml")
+    judge = Judge(rubric, ScriptedModel(Script.load(folder / "judge_rules.py"), shared=True))
+    found = asyncio.run(calibrate(judge, load_gold(folder / "gold.jsonl")))
+    write_calibration(folder / "answer.yaml", found.calibration)
+    assert json.loads((folder / "answer.calibration.json").read_text()) == kept
+    assert load_suite(folder / ROUTING.name).cases
 
 
 def failed_evaluators(folder):

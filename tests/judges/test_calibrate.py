@@ -210,6 +210,42 @@ def test_a_calibration_of_another_model_does_not_fit(filed, gold):
         _ = judge_by(other, filed).calibration
 
 
+PYTHON_SCRIPT = """
+from soundstage.models import Reply, Script
+
+WORDS = {words!r}
+
+
+def judged(request):
+    return Reply(text=WORDS)
+
+
+script = Script()
+script.on(purpose="judge", user=lambda words: {test}).reply(judged)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "test", "same"),
+    [
+        ("passed", "bool(words)", True),
+        ("failed", "bool(words)", False),
+        ("passed", "words == words", False),
+    ],
+)
+def test_a_script_of_functions_is_known_by_what_they_say_and_not_by_where_it_was_loaded(
+    filed, tmp_path, monkeypatch, words, test, same
+):
+    first, second = tmp_path / "judge_rules.py", tmp_path / "moved" / "judge_rules.py"
+    second.parent.mkdir()
+    first.write_text(PYTHON_SCRIPT.format(words="passed", test="bool(words)"))
+    second.write_text(PYTHON_SCRIPT.format(words=words, test=test))
+    monkeypatch.chdir(tmp_path)
+    names = {judge_by(Script.load(path), filed).name for path in (first, "judge_rules.py")}
+    assert len(names) == 1
+    assert ({judge_by(Script.load(second), filed).name} == names) is same
+
+
 def test_a_calibration_of_another_prompt_does_not_fit(filed, gold, monkeypatch):
     measured(judging_script(), filed, gold)
     monkeypatch.setattr("soundstage.judges._judge.SYSTEM", "Pass everything.")

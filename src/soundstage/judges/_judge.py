@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -19,9 +21,11 @@ from soundstage.judges._prompt import SYSTEM, write_prompt
 from soundstage.judges._rubric import Rubric
 from soundstage.judges._transcript import PURPOSE, JudgedTranscript, transcript_of
 from soundstage.judges._verdict import RubricVerdict, read_verdict, verdict_schema
+from soundstage.match import Predicate
 from soundstage.messages import Caller, ModelRequest, ModelResponse, system, user
 from soundstage.models import JournaledModel, Model, complete, script_of
 from soundstage.runs.result import RunResult
+from soundstage.scripts import Rule
 from soundstage.trace import PRICES, Cost, PricingError, Trace
 
 AGENT: Final = "judge"  # in journals
@@ -200,10 +204,31 @@ def _name_of(model: Model, asked: str) -> str:
     """The model as calibrations know it. A tape stands for the model that was recorded, a script for itself."""
     script = script_of(model)
     if script is not None:
-        rules = [(rule.describe(), repr(rule.reply), rule.priority, rule.times) for rule in script.rules]
+        rules = [
+            (rule.describe(), _content(rule.reply), _tests_of(rule), rule.priority, rule.times)
+            for rule in script.rules
+        ]
         return f"script {hashlib.sha256(repr((rules, script.default)).encode()).hexdigest()[:12]}"
     inner: Any = model
     while hasattr(inner, "inner"):
         inner = inner.inner
     here = urlsplit(getattr(inner, "url", "")).hostname in _LOOPBACK
     return (getattr(inner, "model", "") or asked) + (" on this machine" if here else "")
+
+
+def _tests_of(rule: Rule) -> list[str]:
+    """The functions among its conditions; words alone do not tell one from another."""
+    return [_content(part.function) for _, part in rule.conditions if isinstance(part, Predicate)]
+
+
+def _content(value: object) -> str:
+    """A reply, or the function that makes it: its name and the file that it is in, which has all that it uses there."""
+    if not callable(value):
+        return repr(value)
+    function = inspect.unwrap(value)
+    name = getattr(function, "__qualname__", type(function).__name__)
+    try:
+        source = Path(inspect.getfile(function)).read_bytes()
+    except (OSError, TypeError):  # typed at a prompt: it is known by its name alone
+        return name
+    return f"{name} {hashlib.sha256(source).hexdigest()}"
