@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml.cyaml  # noqa: F401  (before pytester may unload it: loaded again, it raises errors that nobody catches)
 from hypothesis import HealthCheck, settings
 
 from parts import in_full_part

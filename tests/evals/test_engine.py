@@ -52,6 +52,7 @@ def without_times(report):
 
 
 NAMES = ("a", "b", "c")
+ANY = NamedEvaluator("any", lambda run: True)
 CASES = [Case(name=name, input=name, expect=(evaluator_of("contains", "b"),)) for name in NAMES]
 
 
@@ -395,3 +396,25 @@ def test_a_run_makes_a_folder_when_something_asks_for_it_and_not_before(store, t
         "writing": ["new.txt"]
     }
     assert not list((tmp_path / "made").iterdir())
+
+
+def test_what_nobody_has_thought_of_is_an_error_of_its_run_and_the_others_go_on(store, tmp_path):
+    cases = [
+        Case(name="broken", input="x", files={"a": "", "a/b": "below a file"}, expect=(ANY,)),
+        Case(name="good", input="x", expect=(ANY,)),
+    ]
+    report = asyncio.run(run_suite(suite_of(cases=cases), store=store))
+    assert [case.rate.runs for case in report.cases] == [0, 1]
+    assert "it could not be made: NotADirectoryError" in report.errors[0].reason
+
+
+def test_an_agent_that_ends_the_program_has_failed_and_the_others_go_on(store):
+    def agent(prompt):
+        if prompt == "end":
+            sys.exit(3)
+        return prompt
+
+    cases = [Case(name=name, input=name, expect=(ANY,)) for name in ("end", "go")]
+    report = asyncio.run(run_suite(suite_of(agent, cases=cases), store=store))
+    assert [case.runs[0].outcome for case in report.cases] == ["failed", "passed"]
+    assert "SystemExit: 3" in report.cases[0].runs[0].reason

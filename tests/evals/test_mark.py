@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy.dialects.sqlite  # noqa: F401  (a pytest in this process would load it twice)
 
+from soundstage.live import ProviderGate
 from soundstage.runs import RunStore
 
 pytest_plugins = ["pytester"]
@@ -186,3 +187,30 @@ def test_a_suite_that_needs_a_live_model_nobody_asked_for_is_skipped_with_the_re
     result = suite(SUITE.replace("script: rules.yaml\n", ""), "-rs")
     result.assert_outcomes(skipped=1)
     assert "SOUNDSTAGE_ALLOW_LIVE" in result.stdout.str()
+
+
+def test_the_cases_of_a_file_share_the_budget_of_their_suite(suite):
+    """Each run takes 5 tokens."""
+    text = SUITE.replace("rain", "sunny").replace("repeat: 3", "repeat: 3\nbudget: {tokens: 22}")
+    result = suite(text)
+    result.assert_outcomes(passed=1, failed=1)
+    assert "1/1, 2 missing" in result.stdout.str()
+    assert "the budget of 22 tokens has no room for another run, after 20" in result.stdout.str()
+    suite(text.replace("22", "30")).assert_outcomes(passed=2)
+    result = suite(text.replace("tokens: 22", "seconds: 0.000001"))
+    assert "the budget of 1e-06 seconds is spent by the cases before" in result.stdout.str()
+
+
+def test_the_cases_of_a_file_share_the_gates_of_providers(suite, monkeypatch):
+    entered = []
+
+    class Gate(ProviderGate):
+        async def enter(self, tokens):
+            entered.append(self)
+            await super().enter(tokens)
+
+    monkeypatch.setattr("soundstage.evals._gates.ProviderGate", Gate)
+    text = SUITE.replace("rain", "sunny").replace("repeat: 3", "repeat: 3\nlimits: {concurrency: 1}")
+    suite(text).assert_outcomes(passed=2)
+    assert len(entered) == 6
+    assert len(set(map(id, entered))) == 1

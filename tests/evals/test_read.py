@@ -181,6 +181,7 @@ def test_what_is_wrong_in_a_suite_is_told_with_file_line_and_key(written, text, 
         ("c.jsonl", '{"input": "x", "expect": [{"contians": "y"}]}\n', 1, "did you mean 'contains'"),
         ("c.csv", "input\nx\ny,z\n", 3, "expected 1 columns"),
         ("c.csv", "name\na\n", 2, "input"),
+        ("c.csv", "name,input\na,x\nb,x\na,x\n", 4, "two cases are called 'a'"),
     ],
 )
 def test_what_is_wrong_in_a_file_of_cases_is_told_with_its_line(written, name, text, line, words):
@@ -292,3 +293,17 @@ def test_a_case_with_a_model_of_its_own_asks_that_one(written, monkeypatch):
     assert [(one.provider, one.model) for one in asked] == [("openai", "gpt-x"), ("anthropic", "claude-x")]
     with pytest.raises(EvalConfigError, match=r"suite.yaml:3: cases\[1\].agent: this format is not known"):
         load_suite(written(text.replace("anthropic/claude-x", "claude-x")))
+
+
+@pytest.mark.parametrize("name", ["a\\nb", "a\\u001b[2J", "a\\u2028b", "\\ud800"])
+def test_names_are_one_line_without_control_characters(written, name):
+    head = '{"agent": {"model": "m"}, "script": "rules.yaml", "expect": ["no_errors"],'
+    path = written(f'{head}\n"cases": [{{"input": "x", "name": "{name}"}}]}}', "suite.json")
+    with pytest.raises(EvalConfigError, match=r"suite.json:2: cases\[0\].name: expected a name of one line"):
+        load_suite(path)
+
+
+def test_odd_names_of_one_line_are_names(written):
+    names = ["a/b", "Zürich | 🧑\u200d🌾 <b>", "n" * 300, "..", "a\u00a0b"]
+    cases = "".join(f"  - {{input: x, name: {json.dumps(name, ensure_ascii=False)}}}\n" for name in names)
+    assert [case.name for case in load_suite(written(BASE + "cases:\n" + cases)).cases] == names

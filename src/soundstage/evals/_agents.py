@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from soundstage.drivers import Command
-from soundstage.errors import InvalidStateError, ScriptError
+from soundstage.errors import AppError, InvalidStateError, ScriptError
 from soundstage.journal import Journal
 from soundstage.messages import Message, ModelRequest, ToolCall, system, user
 from soundstage.models import Model, complete
@@ -150,12 +150,15 @@ class FunctionAgent(msgspec.Struct, frozen=True):
         parameters = inspect.signature(self.function).parameters.values()
         takes = sum(one.kind is not one.KEYWORD_ONLY for one in parameters)
         arguments = (prompt, place)[:takes]
-        if inspect.iscoroutinefunction(self.function):
-            answer = await self.function(*arguments, **self.given)
-        else:
-            if takes > 1:  # a folder that is made in another thread would outlive a signal that ends us
-                _ = place.workspace.root
-            answer = await asyncio.to_thread(self.function, *arguments, **self.given)
+        try:
+            if inspect.iscoroutinefunction(self.function):
+                answer = await self.function(*arguments, **self.given)
+            else:
+                if takes > 1:  # a folder that is made in another thread would outlive a signal that ends us
+                    _ = place.workspace.root
+                answer = await asyncio.to_thread(self.function, *arguments, **self.given)
+        except SystemExit as error:  # it would end the eval
+            raise AppError("the agent has asked the program to end", seen=f"SystemExit: {error}") from None
         if not isinstance(answer, str):
             raise ScriptError(
                 f"{self.function.__name__} returned no answer", expected="a text", seen=repr(answer)

@@ -35,6 +35,8 @@ def chosen_suite(path: Path, *, model: str = "", base_url: str = "", replay: boo
     if not name:
         raise typer.BadParameter(f"--model takes PROVIDER/MODEL, such as openai/gpt-4.1; got {model!r}")
     suite = load_suite(path, model=live_models(LiveSource(provider, name, base_url)))
+    if any(case.combination and "model" in case.combination.labels for case in suite.cases):
+        raise typer.BadParameter("the matrix of the suite says which models are asked: leave --model out")
     mark = hashlib.sha256(f"{suite.fingerprint} {model} {base_url}".encode()).hexdigest()
     return msgspec.structs.replace(suite, fingerprint=mark)
 

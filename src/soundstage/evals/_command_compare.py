@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,7 +84,7 @@ def baseline(
     say(f"{file}: the suite {found.suite}, {len(found.cases)} cases")
 
 
-def baseline_for(suite: Suite, path: Path | None) -> EvalBaseline | None:
+def baseline_for(suite: Suite, path: Path | None, *, only: Collection[str] = ()) -> EvalBaseline | None:
     """The baseline that a suite is to be compared with, before anything is run.
 
     Raises:
@@ -103,9 +104,10 @@ def baseline_for(suite: Suite, path: Path | None) -> EvalBaseline | None:
             hint=f"soundstage eval run SUITE, then: soundstage eval baseline {path}",
         )
     kept = {(name, case.fingerprint) for name, case in found.cases.items()}
-    if not any((case.name, suite.fingerprint_of(case)) in kept for case in suite.cases):
+    run = [case for case in suite.cases if not only or case.name in only or case.base in only]
+    if run and not any((case.name, suite.fingerprint_of(case)) in kept for case in run):
         raise ConfigError(
-            f"{path} has no case as it is in the suite {suite.name} now",
+            f"{path} has no case that is to be run as it is in the suite {suite.name} now",
             expected="at least one case of the same name, input and expectations",
             hint=f"soundstage eval run SUITE, then: soundstage eval baseline {path}",
         )

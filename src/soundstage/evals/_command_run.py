@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -63,6 +64,7 @@ _Against = Annotated[
 
 
 def run(
+    context: typer.Context,
     suite: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The suite: YAML or JSON.")],
     case: Annotated[
         list[str] | None, typer.Option("--case", metavar="NAME", help="This case alone; repeatable.")
@@ -107,7 +109,8 @@ def run(
     place = executor_of(executor, workers=workers, address=ray_address)
     chosen = chosen_suite(suite, model=model, base_url=base_url, replay=replay)
     chosen, kept = limited_suite(chosen, repeat=repeat, max_cost=max_cost), _store_at(store)
-    wanted = baseline_for(chosen, baseline)
+    wanted = baseline_for(chosen, baseline, only=case or ())
+    _make_folders(junit, markdown)
     _tell(chosen.notes)
     told = EvalProgress(budget=chosen.budget.cost)
     try:
@@ -125,8 +128,7 @@ def run(
         )
     except KeyboardInterrupt:
         told.end()
-        same = f"{suite}{f' --model {model}' if model else ''}{' --replay' if replay else ''}"
-        warn(f"interrupted; {told.kept} runs are kept: soundstage eval run {same} --resume")
+        warn(f"interrupted; {told.kept} runs are kept: {_again(context)}")
         if told.kept:
             _write(kept_report(chosen, kept, only=case or ()), kept, junit, markdown)
         raise typer.Exit(130) from None
@@ -160,7 +162,38 @@ def _write(report: EvalReport, store: RunStore, junit: Path | None, markdown: Pa
     from soundstage.evals._report_text import as_junit, as_markdown, as_text
 
     write_last(report, store.root)
+    say(as_text(report))
     for path, form in ((junit, as_junit), (markdown, as_markdown)):
         if path is not None:
             path.write_text(form(report), encoding="utf-8")
-    say(as_text(report))
+
+
+def _make_folders(*files: Path | None) -> None:
+    """Make the folders of files that are written when all is over: that is too late to say that it cannot be."""
+    from soundstage.errors import FileError
+
+    for path in filter(None, files):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{path} cannot be written", seen=error.strerror or str(error)) from None
+
+
+def _again(context: typer.Context) -> str:
+    """The command as it was given, to go on with; what was not said is not said again."""
+    words: list[str] = []
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE" or name == "resume":
+            continue
+        value, flag = context.params[name], option.opts[0]
+        if not flag.startswith("-"):
+            words.insert(0, str(value))
+        elif value is True:
+            words.append(flag)
+        else:
+            words += [
+                part for one in (value if isinstance(value, list) else [value]) for part in (flag, str(one))
+            ]
+    return shlex.join(["soundstage", "eval", "run", *words, "--resume"])

@@ -36,6 +36,7 @@ async def run_suite(
     concurrency: int | None = None,
     alone: bool = True,
     executor: Executor | None = None,
+    before: Sequence[ScoredRun] = (),
     on_begin: Callable[[int, int], None] = lambda *_: None,
     on_run: Callable[[ScoredRun], None] = lambda _: None,
 ) -> EvalReport:
@@ -49,6 +50,7 @@ async def run_suite(
         concurrency: runs at a time; as many as the executor is made for, unless given.
         alone: whether to refuse to run while another eval of this suite does, in this store.
         executor: makes the runs; this process unless given.
+        before: runs of other evals that the budget counts, too; their seconds it does not.
         on_begin: told how many runs there are already, and how many there are to be.
         on_run: told of each run when it is kept, in the order of their ends.
 
@@ -66,7 +68,9 @@ async def run_suite(
     with held if alone else contextlib.nullcontext():
         earlier = _earlier(suite, store) if resume else (new_run_id(), {})
         on_begin(sum((plan.case.name, plan.number) in earlier[1] for plan in plans), len(plans))
-        return await _run(suite, plans, store, earlier, executor or LocalExecutor(), concurrency, on_run)
+        spending = EvalSpending(suite, running_clock(), [*earlier[1].values(), *before])
+        place = executor or LocalExecutor()
+        return await _run(suite, plans, store, earlier, spending, place, concurrency, on_run)
 
 
 async def _run(
@@ -74,13 +78,13 @@ async def _run(
     plans: Sequence[EvalRunPlan],
     store: RunStore,
     earlier: tuple[str, Mapping[tuple[str, int], ScoredRun]],
+    spending: EvalSpending,
     executor: Executor,
     concurrency: int | None,
     on_run: Callable[[ScoredRun], None],
 ) -> EvalReport:
     """Make the runs that an eval does not have yet."""
     eval_id, kept = earlier
-    spending = EvalSpending(suite, running_clock(), kept.values())
     rows = {(run.case, run.number): run for run in kept.values()}
     waiting = iter([plan for plan in plans if (plan.case.name, plan.number) not in rows])
 

@@ -30,11 +30,18 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Makes runs in this process."""
+    """Makes runs in this process.
+
+    Args:
+        gates: of providers, shared with other evals of the same suite and event loop.
+    """
 
     concurrency = 4
+
+    def __init__(self, gates: EvalGates | None = None) -> None:
+        self._gates = gates
 
     @contextlib.asynccontextmanager
     async def open(self, suite: Suite) -> AsyncIterator[RunMaker]:
         """Nothing has to be started."""
-        yield functools.partial(make_run, suite, gates=EvalGates(suite.limits))
+        yield functools.partial(make_run, suite, gates=self._gates or EvalGates(suite.limits))

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from soundstage.clock import IdSource, SystemClock
-from soundstage.errors import ConfigError, EnvironmentProblem, HarnessError, ScriptError
+from soundstage.errors import ConfigError, EnvironmentProblem, HarnessError, ScriptError, SoundstageError
 from soundstage.evals._agents import EvalPlace, is_model_alone
 from soundstage.evals._conversation import AnsweredTurn, converse, grade_turns
 from soundstage.evals._events import Grade
@@ -108,12 +108,14 @@ async def make_run(suite: Suite, plan: EvalRunPlan, gates: EvalGates | None = No
             contents=journal.contents,
             redactor=journal.redactor,
         )
-    except _OURS as error:
+    except Exception as error:  # noqa: BLE001  (it is told, and the other runs go on)
+        ours = isinstance(error, SoundstageError)
+        problem = str(error) if ours else f"it could not be made: {type(error).__name__}: {error}"
         spent = build_result(journal.read())
         return MadeRun(
             case=plan.case.name,
             number=plan.number,
-            problem=journal.redactor.text(str(error)),
+            problem=journal.redactor.text(problem),
             tokens=spent.usage.total_tokens,
             cost=0.0 if spent.cost is None else spent.cost.amount,
         )

@@ -370,13 +370,18 @@ class _Reading:
             known = ", ".join(readers)
             self._report.add(line, "cases", f"expected a file that ends in one of {known}; got {path.name}")
             return []
-        cases = []
+        cases: list[Case] = []
+        names: set[str] = set()
         report = SourceReport(shown(path))
         for number, (at, node) in enumerate(readers[path.suffix](path.read_text("utf-8-sig"), report)):
             own = SourceReport(report.source)
             source = convert_source(CaseSource, node, own)
             if source is not None:
-                cases.append(case := self._case(source, node, "", number + 1, own))
+                case = self._case(source, node, "", number + 1, own)
+                if case.name in names:
+                    own.add(at, "name", f"two cases are called {case.name!r}")
+                names.add(case.name)
+                cases.append(case)
                 for key, message in wrong_turns(case):
                     own.add(at, key, message)
             for problem in own.problems:

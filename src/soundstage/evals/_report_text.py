@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from xml.sax.saxutils import escape, quoteattr
 
 from soundstage.evals._matrix_table import matrix_lines, matrix_markdown
@@ -71,7 +72,11 @@ def as_junit(report: EvalReport) -> str:
 
 def _plain(text: str) -> str:
     """Without characters that XML cannot carry."""
-    return "".join(letter if letter in "\n\t" or letter.isprintable() else "�" for letter in text)
+    return "".join(letter if letter in "\n\t" or _in_xml(letter) else "�" for letter in text)
+
+
+def _in_xml(letter: str) -> bool:
+    return unicodedata.category(letter) not in ("Cc", "Cs") and letter not in "\ufffe\uffff"
 
 
 def _failing(case: CaseReport) -> list[ScoredRun]:

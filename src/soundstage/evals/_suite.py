@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from soundstage.live import ProviderLimits
 from soundstage.models import Model
 
 TIMEOUT = 300.0
+_NOT_IN_NAMES = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of a pair, ends of lines
 
 
 class EvalBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,12 +111,15 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "fingerprint", self._own_fingerprint())
 
     def _problems(self) -> list[tuple[str, str]]:
-        found = [] if self.cases else [("cases", "expected at least one case, got none")]
+        found = _wrong_name("name", self.name)
+        if not self.cases:
+            found.append(("cases", "expected at least one case, got none"))
         seen: set[str] = set()
         for number, case in enumerate(self.cases):
             key = f"cases[{number}]"
             if not case.name:
                 found.append((f"{key}.name", "a case has a name"))
+            found += _wrong_name(f"{key}.name", case.name)
             if case.name in seen:
                 found.append((f"{key}.name", f"two cases are called {case.name!r}"))
             seen.add(case.name)
@@ -160,6 +165,13 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     def rate_of(self, case: Case) -> float:
         """The share of the runs of a case that has to pass."""
         return self.pass_rate if case.pass_rate is None else case.pass_rate
+
+
+def _wrong_name(key: str, name: str) -> list[tuple[str, str]]:
+    """A name stands in lines, tables and XML."""
+    if any(unicodedata.category(letter) in _NOT_IN_NAMES for letter in name):
+        return [(key, f"expected a name of one line, without control characters, got {name!r}")]
+    return []
 
 
 def _source(evaluator: NamedEvaluator) -> str:

@@ -23,6 +23,8 @@ from soundstage.evals import (
     executor_of,
     run_suite,
 )
+from soundstage.evals.workers._messages import job_of
+from soundstage.live import ProviderLimits
 from soundstage.messages import ModelRequest, user
 from soundstage.models import complete
 from soundstage.runs import RunStore
@@ -232,3 +234,10 @@ def test_a_cluster_that_cannot_be_reached_is_an_error_within_seconds(store):
         with pytest.raises(EnvironmentProblem, match="cannot be reached") as caught:
             run(suite_of(), store, executor=RayExecutor(workers=1, address=address))
         assert "ray start" in caught.value.hint
+
+
+def test_more_workers_than_requests_at_a_time_are_refused_for_each_would_have_one():
+    suite = suite_of(limits={"openai": ProviderLimits(concurrency=2)})
+    assert job_of(suite, workers=2).workers == 2
+    with pytest.raises(WrongValueError, match="at most 2 workers"):
+        job_of(suite, workers=3)

@@ -145,7 +145,9 @@ def _whole(
     given = options.value if options is not None and isinstance(options.value, dict) else {}
     head: dict[str, Any] = {
         "version": 1,
-        "name": str(name.value) if name is not None and name.value else path.name.partition(".")[0],
+        "name": _in_a_line(str(name.value))
+        if name is not None and name.value
+        else path.name.partition(".")[0],
         "agent": first.agent,
         **({"live": first.live} if first.live else {}),
         **({"repeat": given["repeat"]} if "repeat" in given else {}),
@@ -203,8 +205,12 @@ def _name(
     names = [one.name for one in providers]
     label = names[who - 1] if names.count(names[who - 1]) == 1 else f"{names[who - 1]} ({who})"
     place = ([f"prompt {at}"] if prompts > 1 else []) + ([label] if len(providers) > 1 else [])
-    told = f"test {number}" + (f", {test.name}" if test.name else "")
+    told = f"test {number}" + (f", {_in_a_line(test.name)}" if test.name else "")
     return f"{', '.join(place)}: {told}" if place else told
+
+
+def _in_a_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _case(

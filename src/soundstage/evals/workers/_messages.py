@@ -14,10 +14,11 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from soundstage.errors import EnvironmentProblem, ScriptError, SoundstageError
+from soundstage.errors import EnvironmentProblem, ScriptError, SoundstageError, WrongValueError
 from soundstage.evals._making import MadeRun
 from soundstage.evals._suite import Suite
 from soundstage.journal import Blob, Redactor, clean_records, decode_records, encode_records
+from soundstage.live import ProviderLimits
 from soundstage.runs import RunRecord, named_contents
 
 _PICKLED: Final = (
@@ -81,11 +82,13 @@ def job_of(suite: Suite, *, workers: int, address: str = "") -> WorkerJob:
 
     Raises:
         ScriptError: for a suite that cannot leave this process; the message says why.
+        WrongValueError: for more workers than requests that may go at a time.
     """
     import pickle
 
     import cloudpickle
 
+    _require_shares(suite, workers)
     try:
         packed = cloudpickle.dumps(suite)
     except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
@@ -96,6 +99,18 @@ def job_of(suite: Suite, *, workers: int, address: str = "") -> WorkerJob:
             hint="let its functions make what they need (connections, locks) when they are called",
         ) from error
     return WorkerJob(suite=packed, paths=list(sys.path), workers=workers, address=address)
+
+
+def _require_shares(suite: Suite, workers: int) -> None:
+    """Refuse workers of which not each can have a part of the requests that go at a time."""
+    given = suite.limits
+    for limits in [given] if isinstance(given, ProviderLimits) else given.values():
+        if limits.concurrency is not None and limits.concurrency < workers:
+            raise WrongValueError(
+                "the limits of a provider are divided among the workers",
+                expected=f"at most {limits.concurrency} workers, for concurrency: {limits.concurrency}",
+                seen=f"{workers} workers",
+            )
 
 
 def suite_of_job(job: WorkerJob) -> Suite:
