@@ -256,3 +256,10 @@ def test_a_format_of_a_schema_is_checked(graded):
     schema = {"type": "string", "format": "date"}
     assert graded("is_json", schema, '"2026-02-28"').passed
     assert not graded("is_json", schema, '"2026-02-30"').passed
+
+
+def test_the_opposite_of_what_decides_nothing_decides_nothing(graded, tmp_path, monkeypatch):
+    (tmp_path / "scoring_part.py").write_text("def score(run):\n    return 0.2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    grade = graded("not", {"python": "scoring_part:score"}, "x")
+    assert (grade.passed, grade.score, grade.holds) == (None, 0.2, True)

@@ -27,6 +27,7 @@ USAGE: Final = (
     "tokens",
     "model_requests",
 )  # evaluators of what a run took: less is better
+JUDGE: Final = "judge"  # decides by its gate, which is in the pass rate, and by nothing else
 ERROR: Final = 0.05
 
 
@@ -120,7 +121,7 @@ def compare_results(
 
     The pass rate is compared by an exact test within each case, scores by the differences of the cases; all figures
     that decide are corrected together by Holm's method, and all single cases. What a run took (cost, tokens) is shown
-    and decides nothing: it has limits of its own.
+    and decides nothing: it has limits of its own. So is the score of a judge, which decides by its gate alone.
 
     Args:
         old: the earlier result, or the baseline.
@@ -152,7 +153,8 @@ def compare_results(
     measures, skipped = [_rate(pairs, error)], []
     for name in scored:
         lower = name in lower_is_better or _is_usage(name)
-        found = _measure(name, pairs, _score_of(name), lower=lower, decides=not _is_usage(name), error=error)
+        decides = not _is_usage(name) and _kind(name) != JUDGE
+        found = _measure(name, pairs, _score_of(name), lower=lower, decides=decides, error=error)
         measures += [found] if isinstance(found, ComparedMeasure) else []
         skipped += [found] if isinstance(found, str) else []
     cost = _measure(COST, pairs, lambda case: case.cost, lower=True, decides=False, error=error)
@@ -204,7 +206,11 @@ def _scored(pairs: Pairs) -> tuple[str, ...]:
 
 
 def _is_usage(name: str) -> bool:
-    return name.partition(":")[0] in USAGE
+    return _kind(name) in USAGE
+
+
+def _kind(name: str) -> str:
+    return name.partition(":")[0]
 
 
 def _score_of(name: str) -> Callable[[CaseBaseline], float | None]:

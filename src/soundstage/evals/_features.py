@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,6 +10,7 @@ from typing import Final
 
 from soundstage.evals._events import Grade
 from soundstage.evals._report import ScoredRun
+from soundstage.judges import RunJudged
 from soundstage.live import ModelThrottled
 from soundstage.runs import StoredRun
 from soundstage.trace import Trace, build_trace
@@ -20,6 +22,8 @@ def read_run(stored: StoredRun) -> ScoredRun:
     """A run as the store has it, so that one that was resumed and one that was just made are read the same way."""
     record, records = stored.record, stored.journal()
     trace = build_trace(records)
+    judged = [one.event for one in records if isinstance(one.event, RunJudged)]
+    costs = [one.cost for one in judged]
     return ScoredRun(
         case=record.labels["case"],
         number=int(record.labels["number"]),
@@ -29,6 +33,8 @@ def read_run(stored: StoredRun) -> ScoredRun:
         seconds=record.seconds,
         tokens=record.tokens or 0,
         cost=record.cost,
+        judge_tokens=sum(one.usage.total_tokens for one in judged),
+        judge_cost=None if None in costs else math.fsum(cost or 0.0 for cost in costs),
         reason=record.reason,
         unpriced=trace.cost().reason if record.cost is None else "",
         throttled=sum(isinstance(one.event, ModelThrottled) for one in records),

@@ -30,6 +30,7 @@ from soundstage.evals._matrix_read import Meaning, read_matrix, report_matrix, t
 from soundstage.evals._provider import ProviderAgent, ProviderSource
 from soundstage.evals._run import Case, EvalTurn, NamedEvaluator
 from soundstage.evals._suite import TIMEOUT, EvalBudget, Suite, wrong_turns
+from soundstage.evals.evaluators._judge import judges_in
 from soundstage.evals.evaluators._kinds import evaluator_of
 from soundstage.evals.promptfoo._suite import is_promptfoo, read_promptfoo
 from soundstage.guard import real_variable
@@ -429,6 +430,13 @@ class _Reading:
                 try:
                     found.append(made := evaluator_of(kind, spec, folder=self._folder))
                     self._read.append(made.source.encode())
+                    asks = self._replay and any(
+                        one.script is one.tape is None for one in judges_in(made.evaluate)
+                    )
+                    if asks:
+                        raise ScriptError(
+                            "a live judge would be asked", expected="with --replay a script or a tape"
+                        )
                 except ScriptError as error:
                     line = item.fields[kind].line if kind in item.fields else item.line
                     report.add(line, f"{key}[{number}].{kind}", in_one_line(error))

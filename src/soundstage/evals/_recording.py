@@ -101,7 +101,7 @@ async def replay_suite(path: Path, tape: Tape, *, relaxed: bool) -> ReplayedSuit
         EvalConfigError: if the suite cannot be used.
     """
     playback = Playback(tape, here=Surroundings.here(SystemClock().wall()), relaxed=relaxed)
-    suite = load_suite(path, model=lambda: TapedModel(tape, playback=playback))
+    suite = load_suite(path, model=lambda: TapedModel(tape, playback=playback), replay=True)
     runs = [await make_run(suite, EvalRunPlan(case, 1)) for case in suite.cases]
     playback.finish()
     return ReplayedSuite(suite, tuple(runs), tuple(playback.verdicts))

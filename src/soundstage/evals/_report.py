@@ -38,6 +38,8 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
         seconds: it took.
         tokens: of all replies.
         cost: US dollars; `None` if it is not known.
+        judge_tokens: of its judges, which are not among its own.
+        judge_cost: US dollars of its judges; `None` if it is not known.
         reason: why it did not pass, the first of them.
         unpriced: why its cost is not known.
         throttled: requests that the provider turned away for a while; no failure of the agent.
@@ -52,6 +54,8 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     tokens: int = 0
     cost: float | None = None
+    judge_tokens: int = 0
+    judge_cost: float | None = 0.0
     reason: str = ""
     unpriced: str = ""
     throttled: int = 0

@@ -18,9 +18,9 @@ from soundstage.trace import PRICES, PricingError, over_budget
 class EvalSpending:
     """Lets runs start while the budget of the eval has room for them.
 
-    A run is expected to take as much as the largest one so far: of its case, or of any, if its case has none. While
-    nothing is known, one run goes alone. When one does not fit, it waits for those under way, which may turn out
-    smaller; the first that does not fit then is left out, and so is all behind it.
+    A run is expected to take as much as the largest one so far: of its case, or of any, if its case has none. What its
+    judges take counts, too. While nothing is known, one run goes alone. When one does not fit, it waits for those under
+    way, which may turn out smaller; the first that does not fit then is left out, and so is all behind it.
 
     Args:
         suite: its budget counts.
@@ -36,17 +36,16 @@ class EvalSpending:
 
     def __init__(self, suite: Suite, clock: Clock, kept: Iterable[ScoredRun]) -> None:
         self._limits: dict[str, float] = {
-            name: limit
-            for name, limit in msgspec.structs.asdict(suite.budget).items()
-            if limit is not None and (name == "seconds" or not suite.replayed)  # a recording costs nothing
+            name: limit for name, limit in msgspec.structs.asdict(suite.budget).items() if limit is not None
         }
+        self._replayed = bool(suite.replayed)  # a recording costs nothing; judges may
         self._clock, self._began = clock, clock.now()
         self._spent = dict.fromkeys(self._limits, 0.0)
         self._largest: dict[str, dict[str, float]] = {}  # by case; "" is any
         self._under_way: dict[tuple[str, int], dict[str, float]] = {}
         self._changed = asyncio.Condition()
         self.left_out = ""
-        if "cost" in self._limits:
+        if "cost" in self._limits and not self._replayed:
             _require_price(suite)
         for run in kept:
             self._count(run)
@@ -76,10 +75,12 @@ class EvalSpending:
             del self._under_way[run.case, run.number]
             self._count(run)
             self._changed.notify_all()
-        if "cost" in self._limits and run.cost is None and run.tokens:
+        own = run.cost is None and run.tokens and not self._replayed
+        unknown = own or (run.judge_cost is None and run.judge_tokens)
+        if "cost" in self._limits and unknown:
             raise PricingError(
                 f"the cost of the run {run.number} of {run.case!r} is not known, and the budget is in dollars",
-                seen=run.unpriced,
+                seen=run.unpriced or "the cost of its judge is not known",
                 hint="leave the budget of dollars out, or limit tokens",
             )
 
@@ -106,12 +107,17 @@ class EvalSpending:
         return ""
 
     def _count(self, run: ScoredRun) -> None:
-        used = {name: float(getattr(run, name) or 0.0) for name in self._limits}
+        used = {name: self._used(run, name) for name in self._limits}
         for name, value in used.items():
             self._spent[name] += value
         for key in (run.case, "") if run.outcome != "error" else ():
             before = self._largest.get(key, used)
             self._largest[key] = {name: max(before[name], value) for name, value in used.items()}
+
+    def _used(self, run: ScoredRun, name: str) -> float:
+        """Tokens, dollars or seconds of a run and its judges."""
+        own = 0.0 if self._replayed and name != "seconds" else getattr(run, name) or 0.0
+        return float(own + (getattr(run, f"judge_{name}", None) or 0.0))
 
 
 _UNITS = {"cost": "dollars", "tokens": "tokens", "seconds": "seconds"}

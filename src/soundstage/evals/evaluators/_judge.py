@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from soundstage.errors import WrongValueError
 from soundstage.evals._errors import AbsentDataError
 from soundstage.evals._events import Grade
 from soundstage.evals._run import EvalRun, Evaluator
@@ -16,6 +18,7 @@ from soundstage.judges import (
     judges_of,
     load_rubric,
 )
+from soundstage.runs import RunResult
 
 
 class JudgeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,13 +46,42 @@ def judge(spec: str | JudgeSpec, folder: Path) -> Evaluator:
     async def evaluate(run: EvalRun) -> Grade:
         attachments = {name: _attached(run, name) for name in wanted.attach}
         try:
-            judgment = await make().judge(run.result, attachments=attachments, journal=run.journal)
+            judgment = await make().judge(_judged(run), attachments=attachments, journal=run.journal)
         except JudgmentFailedError as error:
             return Grade(label="void", reason=f"{error.summary}: {error.seen}", absent=wanted.gate)
         return _grade(judgment, gate=wanted.gate)
 
-    vars(evaluate)["made_of"] = f" {make().fingerprint}"  # of rubric, prompt and model
+    vars(evaluate).update(made_of=f" {make().fingerprint}", judge=wanted)  # of rubric, prompt and model
     return evaluate
+
+
+def judges_in(evaluator: Evaluator) -> Iterator[JudgeSpec]:
+    """The judges in an evaluator, and in those that it is made of."""
+    if (own := getattr(evaluator, "judge", None)) is not None:
+        yield own
+    for part in getattr(evaluator, "parts", ()):
+        yield from judges_in(part)
+
+
+def require_gates(evaluator: Evaluator, place: str) -> None:
+    """Refuse judges that may not decide where they would: what others make of their scores is a decision.
+
+    Raises:
+        WrongValueError: for a judge without a gate.
+    """
+    for one in judges_in(evaluator):
+        if not one.gate:
+            raise WrongValueError(
+                f"{place} makes the judge of {one.rubric} decide",
+                expected="a judge that may: `gate: true`, once `soundstage judge calibrate` has found it fit",
+                seen="a judge without a gate",
+                hint="put it beside: a judge without a gate gives score and label",
+            )
+
+
+def _judged(run: EvalRun) -> RunResult:
+    """The run, with the answer that a transform has made, if one has."""
+    return run.result if run.value is None else msgspec.structs.replace(run.result, output=run.output)
 
 
 def _grade(judgment: Judgment, *, gate: bool) -> Grade:

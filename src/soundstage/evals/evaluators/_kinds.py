@@ -104,8 +104,12 @@ def evaluator_of(kind: str, spec: Any, *, folder: Path = Path()) -> NamedEvaluat
             f"`{found.name}` does not take this: {error}", seen=_shown(spec), hint=found.doc
         ) from None
     name = found.name if spec is True else f"{found.name}: {_shown(spec)}"
-    made_of = getattr(evaluate, "made_of", "")  # the content of files that it names
-    return NamedEvaluator(name, evaluate, f"{found.name}: {_written(spec)}{made_of}")
+    return NamedEvaluator(name, evaluate, f"{found.name}: {_written(spec)}{_made_of(evaluate)}")
+
+
+def _made_of(evaluate: Evaluator) -> str:
+    """The content of files that an evaluator names, and those that it is made of."""
+    return getattr(evaluate, "made_of", "") + "".join(map(_made_of, getattr(evaluate, "parts", ())))
 
 
 def _written(spec: Any) -> str:

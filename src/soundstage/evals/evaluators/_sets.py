@@ -11,6 +11,7 @@ import msgspec
 from soundstage.errors import WrongValueError
 from soundstage.evals._events import Grade, GradePart
 from soundstage.evals._run import EvalRun, Evaluator, NamedEvaluator, grade
+from soundstage.evals.evaluators._judge import require_gates
 from soundstage.evals.evaluators._scripts import CodeSpec, javascript_value, python_value
 
 MakeEvaluator = Callable[[str, Any], NamedEvaluator]
@@ -45,6 +46,9 @@ def score(spec: ScoreSpec, make: MakeEvaluator) -> Evaluator:
     parts = [_score_part(item, make) for item in spec.of]
     if not parts:
         raise WrongValueError("`score` is made of evaluators", expected="at least one in `of`", seen="none")
+    for part in parts:
+        if part.weight:
+            require_gates(part.evaluator.evaluate, "a score")
 
     async def evaluate(run: EvalRun) -> Grade:
         grades = [await grade(part.evaluator, run) for part in parts]
@@ -75,6 +79,12 @@ def score(spec: ScoreSpec, make: MakeEvaluator) -> Evaluator:
         )
         return Grade(passed=found >= spec.at_least, score=found, reason=reason, parts=told)
 
+    return _made_of(evaluate, *(part.evaluator for part in parts))
+
+
+def _made_of(evaluate: Evaluator, *parts: NamedEvaluator) -> Evaluator:
+    """The evaluator, which knows what it is made of."""
+    vars(evaluate)["parts"] = tuple(part.evaluate for part in parts)
     return evaluate
 
 
@@ -109,10 +119,11 @@ def _share(kind: str, found: Grade) -> float:
 def not_(spec: str | dict[str, Any], make: MakeEvaluator) -> Evaluator:
     """The opposite of an evaluator: `{contains: rain}`. What cannot be judged does not pass, here too."""
     kind, inner = _only(spec, make)
+    require_gates(inner.evaluate, "a not")
 
     async def evaluate(run: EvalRun) -> Grade:
         found = await grade(inner, run)
-        if found.absent:
+        if found.absent or found.passed is None:  # the opposite of what decides nothing decides nothing
             return found
         opposite = None if kind in AMOUNTS else found.score
         if kind in _LIKENESS and opposite is not None:
@@ -120,7 +131,7 @@ def not_(spec: str | dict[str, Any], make: MakeEvaluator) -> Evaluator:
         reason = f"{inner.name} holds" if found.holds else ""
         return Grade(passed=not found.holds, score=opposite, reason=reason)
 
-    return evaluate
+    return _made_of(evaluate, inner)
 
 
 def transform(spec: TransformSpec, make: MakeEvaluator) -> Evaluator:
@@ -148,7 +159,8 @@ def transform(spec: TransformSpec, make: MakeEvaluator) -> Evaluator:
             )
         return await grade(inner, msgspec.structs.replace(run, value=value))
 
-    return evaluate
+    vars(evaluate)["made_of"] = getattr(change, "made_of", "")
+    return _made_of(evaluate, inner)
 
 
 async def _parsed(run: EvalRun) -> tuple[Any, str]:
