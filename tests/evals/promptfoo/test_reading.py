@@ -379,6 +379,18 @@ WRONG = [
     (BASE + "redteam: {}\n", 3, "red teaming is not served"),
     (BASE + "defaultTst: {}\n", 3, "did you mean 'defaultTest'"),
     (BASE + "evaluateOptions: {delay: 5}\n", 3, "lower the concurrency"),
+    (BASE + "evaluateOptions: {timeoutMs: soon}\n", 3, "timeoutMs: expected a whole number, got 'soon'"),
+    (BASE + "evaluateOptions: {repeat: true}\n", 3, "repeat: expected a whole number, got True"),
+    (
+        BASE + TESTS + "{type: assert-set, threshold: high, assert: [{type: contains, value: x}]}\n",
+        6,
+        "assert[0].threshold: expected a number, got 'high'",
+    ),
+    (
+        "prompts: [x]\nproviders:\n  - id: openai:gpt-4.1\n    config: {passthrough: [1]}\n",
+        3,
+        "`passthrough` of a provider is a mapping",
+    ),
     ("prompts: [file://no.txt]\nproviders: [echo]\n", 1, "prompts[0]: there is no no.txt"),
     ("prompts: [file://p.py]\nproviders: [echo]\n", 1, "there is no p.py"),
     ("prompts: ['langfuse://x:1']\nproviders: [echo]\n", 1, "prompts from langfuse"),
@@ -428,6 +440,41 @@ def test_all_that_is_not_served_is_told_at_once_each_in_its_file(configured):
         ("t.csv", 2),
         ("t.jsonl", 2),
     }
+
+
+def test_every_column_of_expectations_counts_in_their_order(configured):
+    path = configured(
+        {"tests": "file://t.csv"},
+        t__csv="o, __expected ,__expected1,__expected2,__config:__expected1:threshold\n"
+        "a,contains: a,,levenshtein(3): abc,\n"
+        "b,levenshtein: b,contains: c,not-contains: d,2\n"
+        "c,contains(1.2.3): c,,,\n",
+    )
+    assert [case["expect"] for case in cases_of(path)] == [
+        [{"contains": "a"}, {"levenshtein": {"to": "abc", "at_most": 3}}],
+        [{"levenshtein": {"to": "b", "at_most": 2}}, {"contains": "c"}, {"not": {"contains": "d"}}],
+        [{"output_matches": {"equals": "contains(1.2.3): c"}}],
+    ]
+
+
+def test_a_likeness_in_one_line_without_a_number_has_that_of_promptfoo(configured):
+    path = configured({"tests": "file://t.csv"}, t__csv="o,__expected\na,levenshtein: b\n")
+    assert [case["expect"] for case in cases_of(path)] == [[{"levenshtein": {"to": "b", "at_most": 0}}]]
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        ("__threshold", "nan"),
+        ("__threshold", "high"),
+        ("__config:__expected:threshold", "high"),
+        ("__config:__expected1:weight", "2"),
+    ],
+)
+def test_a_column_that_takes_a_number_refuses_all_else_with_its_line(configured, column, text):
+    path = configured({"tests": "file://t.csv"}, t__csv=f"o,__expected,{column}\na,contains: a,{text}\n")
+    with pytest.raises(EvalConfigError, match=rf"t\.csv:2: {column}: "):
+        load_suite(path)
 
 
 def test_filters_that_let_nothing_through_are_an_error(configured):

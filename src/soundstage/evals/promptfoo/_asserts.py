@@ -88,6 +88,10 @@ def _set(node: SourceNode, key: str, reading: PromptfooReading, variables: Mappi
     if not items:
         reading.refuse(node, key, "expected `assert`, the parts of the set")
     threshold = part_of(node, "threshold")
+    if threshold is not None and (
+        isinstance(threshold.value, bool) or not isinstance(threshold.value, int | float)
+    ):
+        reading.refuse(threshold, f"{key}.threshold", f"expected a number, got {threshold.value!r}")
     return {
         "score": _scored(parts, None if threshold is None else threshold.value),
         **_terms(node, key, reading),

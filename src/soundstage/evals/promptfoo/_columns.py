@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-_EXPECTED: Final = re.compile(r"__expected(\d*)")
+_EXPECTED: Final = "__expected"
 _CONFIG: Final = re.compile(r"__config:__expected(\d*):(\w+)")
 _ASSERTION: Final = re.compile(
-    r"(?P<type>[a-z][a-z0-9:-]*?)(?:\((?P<threshold>[\d.]+)\))?(?::\s*(?P<value>.*))?", re.DOTALL
+    r"(?P<type>[a-z][a-z0-9:-]*?)(?:\((?P<threshold>\d+(?:\.\d+)?)\))?(?::\s*(?P<value>.*))?", re.DOTALL
 )
+_NEAR: Final = frozenset({"cost", "latency", "levenshtein", "rouge-n"})
+_THRESHOLD: Final = 0.75  # of these kinds, in one line
 _LISTS: Final = ("contains-all", "contains-any", "icontains-all", "icontains-any")
 _ALIASES: Final = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
 _BARE: Final = frozenset(
@@ -36,7 +39,8 @@ def assertion_of(text: str, known: Callable[[str], bool]) -> dict[str, Any]:
     made: dict[str, Any] = {"type": kind}
     if value is not None:
         made["value"] = value
-    return made | ({"threshold": float(found["threshold"])} if found["threshold"] else {})
+    threshold = float(found["threshold"]) if found["threshold"] else _THRESHOLD if plain in _NEAR else None
+    return made if threshold is None else {**made, "threshold": threshold}
 
 
 def test_of_row(row: Mapping[str, str], number: int, refuse: Callable[[str, str], None]) -> dict[str, Any]:
@@ -44,30 +48,39 @@ def test_of_row(row: Mapping[str, str], number: int, refuse: Callable[[str, str]
     from soundstage.evals.promptfoo._kinds import is_known
 
     test: dict[str, Any] = {"description": f"Row #{number}", "vars": {}}
-    asserts: dict[str, dict[str, Any]] = {}
+    asserts: list[dict[str, Any]] = []
+    row = {name.strip(): text for name, text in row.items()}
     for name, text in row.items():
-        expected = _EXPECTED.fullmatch(name)
-        if expected is not None:
+        if name.startswith(_EXPECTED):
             if text.strip():
-                asserts[expected[1] or "1"] = assertion_of(text, is_known)
+                asserts.append(assertion_of(text.strip(), is_known))
         elif not name.startswith("__"):
             test["vars"][name] = text
         elif text and not name.startswith("__config:"):
             _special(test, name, text, refuse)
     for name, text in row.items():
         config = _CONFIG.fullmatch(name)
-        if config is not None and text:
-            chosen = (
-                [asserts[config[1]]] if config[1] in asserts else [] if config[1] else list(asserts.values())
-            )
-            if config[2] != "threshold":
-                refuse(name, "only `threshold` can be set by a column")
-            for one in chosen:
-                one["threshold"] = float(text)
+        if config is None or not text:
+            continue
+        place, threshold = int(config[1] or 1) - 1, _number(text)
+        if config[2] != "threshold":
+            refuse(name, "only `threshold` can be set by a column")
+        elif threshold is None or place < 0:
+            refuse(name, f"expected a number, for an assertion from 1; got {text!r}")
+        elif place < len(asserts):
+            asserts[place]["threshold"] = threshold
     if asserts:
         metric = row.get("__metric", "")
-        test["assert"] = [{**one, **({"metric": metric} if metric else {})} for one in asserts.values()]
+        test["assert"] = [{**one, **({"metric": metric} if metric else {})} for one in asserts]
     return test
+
+
+def _number(text: str) -> float | None:
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _special(test: dict[str, Any], name: str, text: str, refuse: Callable[[str, str], None]) -> None:
@@ -77,10 +90,11 @@ def _special(test: dict[str, Any], name: str, text: str, refuse: Callable[[str, 
     elif key in ("prefix", "suffix"):
         test.setdefault("options", {})[key] = text
     elif key == "threshold":
-        try:
-            test["threshold"] = float(text)
-        except ValueError:
+        threshold = _number(text)
+        if threshold is None:
             refuse(name, f"expected a number, got {text!r}")
+        else:
+            test["threshold"] = threshold
     elif key.startswith("metadata:"):
         field = key.removeprefix("metadata:")
         several = field.endswith("[]")

@@ -159,7 +159,10 @@ def _agent(name: str, config: Any) -> tuple[dict[str, Any], dict[str, Any] | Non
         if key not in family.settings:
             hint = did_you_mean(key, family.settings | _ALWAYS)
             raise ScriptError(f"the setting {key!r} of {name} is not served", hint=hint)
-    settings |= config.get("passthrough", {})
+    passthrough = config.get("passthrough", {})
+    if not isinstance(passthrough, dict):
+        raise ScriptError("`passthrough` of a provider is a mapping", seen=repr(passthrough))
+    settings |= passthrough
     return {"model": f"{family.format}/{model}", **({"settings": settings} if settings else {})}, _live(
         family, model, config
     )

@@ -118,6 +118,12 @@ def read_promptfoo(path: Path, root: SourceNode, report: SourceReport) -> Import
     if options is not None:
         refused = {"delay": "runs are not delayed: lower the concurrency"}
         reading.known(options, "evaluateOptions", _OPTIONS, refused, _OPTIONS_NOTED)
+        for name in _OPTIONS:
+            node = part_of(options, name)
+            if node is not None and (isinstance(node.value, bool) or not isinstance(node.value, int)):
+                reading.refuse(
+                    node, f"evaluateOptions.{name}", f"expected a whole number, got {node.value!r}"
+                )
     prompts = read_prompts(part_of(root, "prompts"), reading)
     providers, tests = read_providers(root, reading), read_tests(root, reading)
     first = providers[0] if providers else None
