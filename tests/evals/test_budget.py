@@ -170,3 +170,22 @@ def test_a_small_run_is_let_in_when_one_under_way_turns_out_smaller_than_expecte
 def test_a_budget_is_above_zero(name, value):
     with pytest.raises(WrongValueError, match=name):
         EvalBudget(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [(EvalBudget(cost=1), "the cost of the run 1"), (EvalBudget(tokens=9), "the tokens of")],
+)
+def test_a_provider_that_does_not_tell_tokens_ends_the_eval_at_its_first_run(store, budget, told):
+    with pytest.raises(PricingError, match=told):
+        run(costly(tokens=0, budget=budget), store, concurrency=1)
+    assert len(store.list(driver="eval")) == 1
+
+
+def test_an_answer_that_is_an_error_is_free_and_ends_no_eval(store):
+    script = Script()
+    script.on(user="weather").error(status=500)
+    model = lambda: ScriptedModel(script, shared=True)  # noqa: E731
+    suite = suite_of(agent=ModelAgent("gpt-4.1"), model=model, cases=SIX, budget=EvalBudget(cost=1, tokens=9))
+    report = run(suite, store)
+    assert [one.outcome for one in report.cases[0].runs] == ["failed"] * 6

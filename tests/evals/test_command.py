@@ -207,7 +207,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(folder):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "soundstage eval run alone.yaml --resume" in err
+    assert "soundstage eval run alone.yaml --concurrency 1 --resume" in err
     assert "missing" in out
     done = sum(len(case["runs"]) for case in report_of(folder)["cases"])
     assert 3 <= done < 18

@@ -87,5 +87,5 @@ def test_a_baseline_has_one_of_the_cases_that_are_run_or_nothing_is(invoke, tmp_
     words = ["run", "my suite.yaml", "--repeat", "1", "--baseline", "b.json", "--store", "other"]
     result = invoke(*words, "--case", "b")
     assert isinstance(result.exception, ConfigError)
-    assert "no case that is to be run" in str(result.exception)
+    assert "no case as it is in the suite" in str(result.exception)
     assert RunStore(tmp_path / "other").list() == []

@@ -107,8 +107,8 @@ def baseline_for(suite: Suite, path: Path | None, *, only: Collection[str] = ())
     run = [case for case in suite.cases if not only or case.name in only or case.base in only]
     if run and not any((case.name, suite.fingerprint_of(case)) in kept for case in run):
         raise ConfigError(
-            f"{path} has no case that is to be run as it is in the suite {suite.name} now",
-            expected="at least one case of the same name, input and expectations",
+            f"{path} has no case as it is in the suite {suite.name} now",
+            expected="at least one case that is to be run, of the same name, input and expectations",
             hint=f"soundstage eval run SUITE, then: soundstage eval baseline {path}",
         )
     return found

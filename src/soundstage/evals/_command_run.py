@@ -128,9 +128,11 @@ def run(
         )
     except KeyboardInterrupt:
         told.end()
-        warn(f"interrupted; {told.kept} runs are kept: {_again(context)}")
-        if told.kept:
-            _write(kept_report(chosen, kept, only=case or ()), kept, junit, markdown)
+        found = kept_report(chosen, kept, only=case or ()) if told.kept else None
+        count = sum(len(one.runs) for one in found.cases) if found is not None else 0
+        warn(f"interrupted; {count} runs are kept: {_again(context)}")
+        if found is not None:
+            _write(found, kept, junit, markdown)
         raise typer.Exit(130) from None
     finally:
         kept.close()

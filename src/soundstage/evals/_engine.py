@@ -61,7 +61,7 @@ async def run_suite(
         UnknownNameError: for a case that the suite does not have.
         ConfigError: if the suite is another one since the eval that is to be resumed.
         StoreBusyError: if another eval of this suite is under way; the message names its process.
-        PricingError: if dollars are limited, and nobody knows what a run costs.
+        PricingError: if dollars or tokens are limited, and nobody knows how many a run takes.
     """
     plans = list(_plans(suite, only))
     held = store.claim(f"the eval {suite.name}", doing=f"run the eval {suite.name}")

@@ -37,6 +37,7 @@ def read_run(stored: StoredRun) -> ScoredRun:
         judge_cost=None if None in costs else math.fsum(cost or 0.0 for cost in costs),
         reason=record.reason,
         unpriced=trace.cost().reason if record.cost is None else "",
+        uncounted=sum(step.failure is None and not step.usage.total_tokens for step in trace.steps),
         throttled=sum(isinstance(one.event, ModelThrottled) for one in records),
         features=tuple(sorted({feature[:_LONGEST] for feature in features_of(trace)})),
     )

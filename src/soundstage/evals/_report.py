@@ -42,6 +42,7 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
         judge_cost: US dollars of its judges; `None` if it is not known.
         reason: why it did not pass, the first of them.
         unpriced: why its cost is not known.
+        uncounted: replies that have not told their tokens.
         throttled: requests that the provider turned away for a while; no failure of the agent.
         features: tools that it called, and with what.
     """
@@ -58,6 +59,7 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     judge_cost: float | None = 0.0
     reason: str = ""
     unpriced: str = ""
+    uncounted: int = 0
     throttled: int = 0
     features: tuple[str, ...] = ()
 

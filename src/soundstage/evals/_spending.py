@@ -67,7 +67,7 @@ class EvalSpending:
         """Count a run that was under way.
 
         Raises:
-            PricingError: if dollars are limited, and nobody knows what it has cost.
+            PricingError: if dollars or tokens are limited, and nobody knows how many it has taken.
         """
         if not self._limits:
             return
@@ -75,7 +75,14 @@ class EvalSpending:
             del self._under_way[run.case, run.number]
             self._count(run)
             self._changed.notify_all()
-        own = run.cost is None and run.tokens and not self._replayed
+        uncounted = run.uncounted > 0 and not run.tokens and not self._replayed
+        if "tokens" in self._limits and uncounted:
+            raise PricingError(
+                f"the tokens of the run {run.number} of {run.case!r} are not known, and the budget is in tokens",
+                seen=f"replies that do not tell them: {run.uncounted}",
+                hint="leave the budget of tokens out, or limit seconds",
+            )
+        own = run.cost is None and (uncounted or (run.tokens and not self._replayed))
         unknown = own or (run.judge_cost is None and run.judge_tokens)
         if "cost" in self._limits and unknown:
             raise PricingError(
