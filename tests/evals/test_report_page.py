@@ -14,8 +14,11 @@ from typer.testing import CliRunner
 from evals.conftest import suite_of
 from soundstage.errors import ConfigError, EnvironmentProblem
 from soundstage.evals import Case, evaluator_of, pack_report, run_suite, stored_report, write_report
+from soundstage.evals import _history as history
 from soundstage.evals import _packed as packed
 from soundstage.evals._command_line import evals
+from soundstage.evals._history import case_drift, case_history
+from soundstage.evals.statistics import Drift
 from soundstage.messages import ModelRequest, user
 from soundstage.models import complete
 from soundstage.report import GridCell, GridRow, RunGrid, row_id, write_grid
@@ -108,6 +111,31 @@ def test_the_page_has_the_history_of_each_case_from_earlier_evals(kept, tmp_path
     assert (row.outcome, [how for _, how in row.history]) == ("passed", ["0/2 = 0%"])
     write_report(stored_report(store), store, tmp_path / "report.html")
     assert "0/2 = 0%" in (tmp_path / "report.html").read_text()
+
+
+def test_a_pass_rate_that_has_changed_is_named_with_the_eval_in_which_it_did(kept):
+    """Two bad evals before, two good ones now; as an older case that asked for something else, they are left out."""
+    store, _ = kept
+    asked = {"name": "lyon", "input": "weather in Oslo", "repeat": 4}
+    bad = Case(**asked, expect=(evaluator_of("contains", "snow"),))
+    good = Case(**asked, expect=(evaluator_of("contains", "sunny"),))
+    evals = [made(store, cases=[case]).eval for case in (bad, bad, good, good)]
+    past = case_history(store, "weather")["lyon"]
+    assert case_drift(past) == ""
+    alike = [one._replace(fingerprint="") for one in past]
+    assert case_drift(alike).startswith(f"changed in the eval {evals[2]}: 0% of 8 runs passed, then 100%")
+    assert case_drift(alike[:2]) == ""
+
+
+def test_the_report_tells_of_a_changed_pass_rate(kept, monkeypatch):
+    store, _ = kept
+    monkeypatch.setattr(history, "drift_of", lambda outcomes: Drift(at=0, before=1.0, after=0.5, p=0.01))
+    for _ in range(3):
+        last = made(store)
+    out = call(store, "last")[1]
+    assert "paris: changed in the eval" in out
+    [row, *_] = packed.grid_of(stored_report(store, last.eval), store, pages="runs").rows
+    assert any("50% (p = 0.01)" in note for note in row.notes)
 
 
 def test_the_archive_has_pages_attachments_and_a_manifest_with_relative_paths_only(kept, tmp_path):

@@ -30,7 +30,8 @@ def report(
 ) -> None:
     """Show an eval that the store has: pass rates, failures, cost; as text, page, Markdown or JSON.
 
-    The page has a row for each case with its history, and a cell for each run that opens the journal of the run.
+    The page has a row for each case with its history, and a cell for each run that opens the journal of the run. A case
+    whose pass rate has changed over the evals of the store is named, with the eval in which the change began.
 
     Exit code 2 if the store has no such eval.
 
@@ -38,7 +39,7 @@ def report(
     """
     import msgspec
 
-    from soundstage.evals._history import stored_report
+    from soundstage.evals._history import case_drift, case_history, stored_report
     from soundstage.evals._packed import pack_report, write_report
     from soundstage.evals._report_text import as_markdown, as_text
     from soundstage.runs import RunStore
@@ -53,6 +54,7 @@ def report(
             for write, path in ((write_report, html), (pack_report, pack))
             if path is not None
         ]
+        drifts = {case: case_drift(past) for case, past in case_history(kept, found.suite).items()}
     finally:
         kept.close()
     if as_json:
@@ -62,4 +64,5 @@ def report(
     elif written:
         say("\n".join(map(str, written)))
     else:
-        say(as_text(found))
+        changed = [f"{case.name}: {drifts[case.name]}" for case in found.cases if drifts.get(case.name)]
+        say("\n".join([as_text(found), *changed]))

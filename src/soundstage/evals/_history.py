@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from soundstage.errors import ConfigError, did_you_mean
+from soundstage.errors import ConfigError, EnvironmentProblem, did_you_mean
 from soundstage.evals._features import read_run
 from soundstage.evals._making import DRIVER
 from soundstage.evals._report import CaseReport, EvalReport, ScoredRun, case_report
+from soundstage.evals.statistics import drift_of
 from soundstage.runs import RunRecord, RunStore
 
 LAST: Final = "last"
+_LEAST_RUNS: Final = 8  # of one case: with fewer no change can be significant
 
 
 class PastResult(NamedTuple):
@@ -21,17 +23,18 @@ class PastResult(NamedTuple):
     Args:
         eval: its id.
         began: its first run.
-        passed: runs of the case that passed.
-        runs: all of them.
+        outcomes: whether its runs passed, in their order.
+        fingerprint: of the case; with another one it asked for something else.
     """
 
     eval: str
     began: datetime
-    passed: int
-    runs: int
+    outcomes: tuple[bool, ...]
+    fingerprint: str = ""
 
     def __str__(self) -> str:
-        return f"{self.passed}/{self.runs} = {self.passed / self.runs:.0%}"
+        passed, runs = sum(self.outcomes), len(self.outcomes)
+        return f"{passed}/{runs} = {passed / runs:.0%}"
 
     @property
     def when(self) -> str:
@@ -85,14 +88,32 @@ def case_history(store: RunStore, suite: str) -> dict[str, list[PastResult]]:
         labels = record.labels
         found.setdefault(labels["case"], {}).setdefault(labels["eval"], []).append(record)
     return {
-        case: [
-            PastResult(
-                eval_id,
-                min(one.started for one in records),
-                sum(one.outcome == "passed" for one in records),
-                len(records),
-            )
-            for eval_id, records in evals.items()
-        ]
-        for case, evals in found.items()
+        case: [_past(eval_id, records) for eval_id, records in evals.items()] for case, evals in found.items()
     }
+
+
+def _past(eval_id: str, records: Sequence[RunRecord]) -> PastResult:
+    in_order = sorted(records, key=lambda one: int(one.labels["number"]))
+    return PastResult(
+        eval_id,
+        min(one.started for one in records),
+        tuple(one.outcome == "passed" for one in in_order),
+        in_order[0].labels.get("case_fingerprint", ""),
+    )
+
+
+def case_drift(past: Sequence[PastResult]) -> str:
+    """The change of a case's pass rate over its evals, in words, with the eval in which it began; nothing without one.
+
+    Args:
+        past: its results, the newest first. Those before a change of the case itself are left out.
+    """
+    same = [one for one in past if one.fingerprint == past[0].fingerprint][::-1]
+    owners = [one for one in same for _ in one.outcomes]
+    if len(owners) < _LEAST_RUNS:
+        return ""
+    try:
+        drift = drift_of([outcome for one in same for outcome in one.outcomes])
+    except (ImportError, EnvironmentProblem):  # without the extra `stats`
+        return ""
+    return "" if drift is None else f"changed in the eval {owners[drift.at].eval}: {drift}"

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from soundstage.errors import FileError
-from soundstage.evals._history import PastResult, case_history
+from soundstage.evals._history import PastResult, case_drift, case_history
 from soundstage.evals._report import CaseReport, EvalReport, ScoredRun
 from soundstage.evals._report_text import total_line
 from soundstage.report import GridCell, GridRow, RunGrid, Section, write_grid, write_page
@@ -113,7 +113,7 @@ def _row(case: CaseReport, eval_id: str, history: Sequence[PastResult], pages: s
             f"{case.average('tokens'):.0f}",
         ),
         cells=[_cell(run, pages) for run in case.runs],
-        notes=[first] if first else [],
+        notes=[note for note in (first, case_drift(history)) if note],
         history=[(one.when, str(one)) for one in history if one.eval != eval_id][:_EARLIER],
     )
 
