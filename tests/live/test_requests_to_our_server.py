@@ -37,7 +37,9 @@ TOOLS = (
 )
 SIGNATURES = st.binary(min_size=1, max_size=6).map(lambda seal: base64.b64encode(seal).decode())
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-PARAMETERS = {"model": "m", "alt": "sse", "stream": "true"}
+PARAMETERS = {
+    "gemini": {"model": "m", "alt": "sse", "stream": "true"}
+}  # format -> what its path and query say
 SETTINGS: dict[str, dict[str, Any]] = {
     "openai": {"temperature": 0.5, "max_tokens": 90},
     "openai-responses": {"temperature": 0.5, "max_output_tokens": 90, "store": False},
@@ -80,7 +82,8 @@ def conversations(draw: st.DrawFn) -> tuple[Message, ...]:
 def again(request: ModelRequest, kind: str) -> ModelRequest:
     """The request as our server understands what the live model posts."""
     body = json.dumps(FORMATS[kind].encode(request, request.model)).encode()
-    return CODECS[FORMATS[kind].name].decode(body, PARAMETERS)
+    name = FORMATS[kind].name
+    return CODECS[name].decode(body, PARAMETERS.get(name, {}))
 
 
 def told(messages: tuple[Message, ...], kind: str) -> list[tuple[str, Part]]:
@@ -275,7 +278,7 @@ def test_a_signature_that_a_client_sends_is_passed_on_with_its_call():
         said,
         {"role": "user", "parts": [answered]},
     ]
-    request = CODECS["gemini"].decode(json.dumps({"contents": contents}).encode(), PARAMETERS)
+    request = CODECS["gemini"].decode(json.dumps({"contents": contents}).encode(), PARAMETERS["gemini"])
     assert FORMATS["gemini"].encode(request, "m")["contents"] == contents
 
 

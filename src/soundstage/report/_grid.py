@@ -99,7 +99,7 @@ def row_id(name: str) -> str:
 
     Example:
         >>> row_id("weather in Paris")
-        'case-weather-in-paris-ac28f4'
+        'case-weather-in-paris-e68884'
     """
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
     return f"case-{slug}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
