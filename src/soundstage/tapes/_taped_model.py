@@ -49,15 +49,28 @@ class TapedModel(ReplayModel):
         return [TimedChunk(at_ms=first.at_ms, chunk=StartChunk(delivery=delivery)), *found]
 
 
+class _ModelsOfTape:
+    """Makes the models of a tape. Another interpreter reads the tape again: what knows its secrets is not sent."""
+
+    def __init__(self, path: str) -> None:
+        recorded = Tape.load(path)
+        recorded.require_models_alone("a sweep of faults")
+        whole = [exchange for exchange in recorded.exchanges if exchange.failure is None]
+        self._path = path
+        self._tape = Tape(whole, name=recorded.name, redactor=recorded.redactor, head=recorded.head)
+        self._here = Surroundings.here(SystemClock().wall())
+
+    def __call__(self) -> TapedModel:
+        return TapedModel(self._tape, here=self._here)
+
+    def __reduce__(self) -> tuple[type[_ModelsOfTape], tuple[str]]:
+        return (_ModelsOfTape, (self._path,))
+
+
 def models_of_tape(path: Path | str) -> Callable[[], TapedModel]:
     """The models of a tape, one for each run.
 
     Raises:
         TapeError: if it cannot be read.
     """
-    recorded = Tape.load(path)
-    recorded.require_models_alone("a sweep of faults")
-    whole = [exchange for exchange in recorded.exchanges if exchange.failure is None]
-    tape = Tape(whole, name=recorded.name, redactor=recorded.redactor, head=recorded.head)
-    here = Surroundings.here(SystemClock().wall())
-    return lambda: TapedModel(tape, here=here)
+    return _ModelsOfTape(str(Path(path).resolve()))

@@ -21,12 +21,14 @@ from soundstage.evals import (
     RayExecutor,
     evaluator_of,
     executor_of,
+    load_suite,
     run_suite,
 )
+from soundstage.evals._recording import record_suite
 from soundstage.evals.workers._messages import job_of
 from soundstage.live import ProviderLimits
 from soundstage.messages import ModelRequest, user
-from soundstage.models import complete
+from soundstage.models import ScriptedModel, complete, load_script
 from soundstage.runs import RunStore
 from tests.evals.conftest import suite_of
 
@@ -241,3 +243,16 @@ def test_more_workers_than_requests_at_a_time_are_refused_for_each_would_have_on
     assert job_of(suite, workers=2).workers == 2
     with pytest.raises(WrongValueError, match="at most 2 workers"):
         job_of(suite, workers=3)
+
+
+def test_a_tape_is_replayed_in_workers_as_in_this_process(store, tmp_path):
+    (tmp_path / "rules.yaml").write_text("rules: [{when: {user: weather}, reply: {text: sunny}}]\n")
+    path = tmp_path / "suite.yaml"
+    case = "{name: a, input: weather, expect: [{contains: sunny}]}"
+    path.write_text(f"agent: {{model: m}}\ntape: t.jsonl\nrepeat: 3\ncases: [{case}]\n")
+    script = load_script(tmp_path / "rules.yaml")
+    asyncio.run(record_suite(path, lambda: ScriptedModel(script, shared=True)))
+    suite = load_suite(path, replay=True)
+    here = plain(run(suite, store))
+    assert here["passed"]
+    assert plain(run(suite, store, executor=ProcessExecutor(workers=1))) == here
