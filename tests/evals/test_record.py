@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,16 @@ def test_a_task_is_recorded_with_time_request_reply_and_latency_on_a_line_and_re
     assert (code, "It is sunny." in out, "exchange 1 of" in out) == (0, True, True), out + err
     assert "1 of 1 case(s)" in err
     assert "0 difference(s), 0 tokens" in err
+
+
+def test_the_command_that_a_recording_names_replays_it_with_the_agent_of_this_folder(folder, monkeypatch):
+    module = agent(folder).removeprefix("python: ").partition(":")[0]
+    tape = recorded(folder)
+    for place in ("", str(folder)):
+        monkeypatch.setattr("sys.path", [path for path in sys.path if path != place])
+    monkeypatch.delitem(sys.modules, module)
+    code, out, err = call("run", tape.with_name("suite.yaml"))
+    assert (code, "1 of 1 cases passed" in out) == (0, True), out + err
 
 
 def test_no_folder_of_this_machine_is_on_the_tape(folder):

@@ -44,6 +44,16 @@ def test_a_case_without_a_single_result_has_the_rate_0_in_every_form(store):
     assert "<failure" in as_junit(report)
 
 
+def test_a_name_is_no_tag_and_no_column_in_markdown(store):
+    name = "<script>alert(1)</script> | &lt;"
+    report = run(
+        suite_of(cases=[Case(name=name, input="x", expect=(evaluator_of("contains", "<b>|"),))]), store
+    )
+    told = as_markdown(report)
+    assert "&lt;script>alert(1)&lt;/script> \\| &amp;lt; | 0/1 |" in told
+    assert ("<script" in told, "<b>" in told) == (False, False)
+
+
 def test_an_eval_that_an_older_version_kept_is_not_compared(store):
     report = run(suite_of(cases=[Case(name="a", input="x", expect=(evaluator_of("contains", "x"),))]), store)
     (record,) = store.list(driver="eval")

@@ -59,7 +59,7 @@ def record(
         raise typer.BadParameter("give a suite, or all of --name, --task and --agent")
     if bool(live) == (script is not None):
         raise typer.BadParameter("give --live PROVIDER, or --script FILE")
-    _import_from_here()
+    import_from_here()
     models = _models(live, script)
     if suite is not None:
         raise typer.Exit(_record(suite, models))
@@ -87,7 +87,7 @@ def replay(
     from soundstage.tapes import Tape
     from soundstage.trace import build_trace
 
-    _import_from_here()
+    import_from_here()
     tape = Tape.load(fixture)
     done = asyncio.run(replay_suite(suite_beside(fixture), tape, relaxed=relaxed))
     for run in done.runs:
@@ -180,7 +180,7 @@ def _models(live: str, script: Path | None) -> Callable[[], Model]:
     return lambda: ScriptedModel(loaded, shared=True)
 
 
-def _import_from_here() -> None:
+def import_from_here() -> None:
     """Let `python: module:function` find modules in this folder, as `python -m` does."""
     here = str(Path.cwd())
     if here not in sys.path:

@@ -104,8 +104,10 @@ def run(
     """
     from soundstage.evals import executor_of, kept_report, run_suite
     from soundstage.evals._chosen import chosen_suite, limited_suite
+    from soundstage.evals._command_record import import_from_here
     from soundstage.evals._progress import EvalProgress
 
+    import_from_here()
     place = executor_of(executor, workers=workers, address=ray_address)
     chosen = chosen_suite(suite, model=model, base_url=base_url, replay=replay)
     chosen, kept = limited_suite(chosen, repeat=repeat, max_cost=max_cost), _store_at(store)
@@ -129,8 +131,7 @@ def run(
     except KeyboardInterrupt:
         told.end()
         found = kept_report(chosen, kept, only=case or ()) if told.kept else None
-        count = sum(len(one.runs) for one in found.cases) if found is not None else 0
-        warn(f"interrupted; {count} runs are kept: {_again(context)}")
+        _tell_interrupted(found, _again(context))
         if found is not None:
             _write(found, kept, junit, markdown)
         raise typer.Exit(130) from None
@@ -142,6 +143,11 @@ def run(
         raise typer.Exit(BAD_INPUT)
     if not (holds_baseline(report, wanted) and report.passed):
         raise typer.Exit(FAILED)
+
+
+def _tell_interrupted(found: EvalReport | None, again: str) -> None:
+    count = sum(len(one.runs) for one in found.cases) if found is not None else 0
+    warn(f"interrupted; {count} runs are kept: {again}")
 
 
 def _tell(notes: tuple[str, ...]) -> None:

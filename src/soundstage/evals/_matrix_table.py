@@ -200,12 +200,17 @@ def matrix_lines(report: CombinedReport) -> list[str]:
 
 def matrix_markdown(report: CombinedReport) -> list[str]:
     """The same in Markdown."""
-    rows = [[cell.replace("|", "\\|") for cell in row] for row in _rows(report)]
+    rows = [[markdown_cell(cell) for cell in row] for row in _rows(report)]
     if not rows:
         return []
     head, *body = [f"| {' | '.join(row)} |" for row in rows]
     effects = [f"- {one}" for one in effects_of(report)]
     return [head, "|" + "---|" * len(rows[0]), *body, "", *effects, ""]
+
+
+def markdown_cell(text: str) -> str:
+    """A text in a table of Markdown, in which neither a bar nor a tag means anything."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
 
 
 def _rows(report: CombinedReport) -> list[list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from xml.sax.saxutils import escape, quoteattr
 
-from soundstage.evals._matrix_table import matrix_lines, matrix_markdown
+from soundstage.evals._matrix_table import markdown_cell, matrix_lines, matrix_markdown
 from soundstage.evals._report import CaseReport, EvalReport, ScoredRun
 
 _SHOWN = 3  # failing runs of a case
@@ -47,7 +47,7 @@ def as_markdown(report: EvalReport) -> str:
             f"{case.average('tokens'):.0f}",
             first,
         )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(map(markdown_cell, cells)) + " |")
     return "\n".join([*lines, "", *matrix_markdown(report), total_line(report), ""])
 
 
