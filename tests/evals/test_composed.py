@@ -233,6 +233,16 @@ def test_levenshtein_counts_letters_changed_put_in_and_left_out(graded, one, oth
     assert graded("levenshtein", {"to": other, "at_most": most}, one).passed is near
 
 
+def test_gleu_is_the_share_of_the_runs_of_the_longer_text(graded):
+    assert graded("gleu", "the cat sat on the mat", "The cat sat on the mat.").score == 1
+    assert graded("gleu", "the cat sat on the mat", "the cat sat").score == pytest.approx(6 / 18)
+    assert graded("gleu", "the cat sat on the mat", "the cat, sat. on the mat").score == pytest.approx(
+        11 / 18
+    )
+    assert graded("gleu", ["a dog", "the cat"], "the cat").score == 1
+    assert graded("gleu", ".", "...").score == 0
+
+
 def test_bleu_is_one_for_the_same_and_falls_with_what_is_missing(graded):
     assert graded("bleu", "the cat sat on the mat", "The cat sat on the mat").score == 1
     assert graded("bleu", "x y z w v u", "x y").score == pytest.approx(0.1353, abs=1e-4)  # exp(1 - 6 / 2)

@@ -74,6 +74,7 @@ PASS_AND_FAIL = [
     ("expression", "any(word in output for word in ['x', 'y'])", "yes", "no"),
     ("levenshtein", {"to": "sunny", "at_most": 1}, "sunnyy", "sun"),
     ("rouge_n", {"to": "it is sunny", "at_least": 0.6}, "it is sunny today", "rain"),
+    ("gleu", ["rain", "it is sunny"], "It is sunny.", "a cold day"),
     ("bleu", ["rain", "it is sunny"], "it is sunny", "it is not"),
     ("word_count", {"at_most": 3}, "it is sunny", "it is not sunny"),
     ("python_code", "len(output) < 6", "sunny", "cloudy"),

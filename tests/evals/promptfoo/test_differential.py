@@ -172,7 +172,10 @@ CONFIGURATIONS = {
                     {"type": "rouge-n", "value": "the cat sat on the mat", "threshold": 0.5},
                     {"type": "not-rouge-n", "value": "many the cat sat"},
                     {"type": "bleu", "value": "the cat sat on the mat", "threshold": 0.2},
+                    {"type": "rouge-n", "value": "a dog. the cat sat.", "threshold": 0.1},
                     {"type": "not-bleu", "value": "the cat"},
+                    {"type": "gleu", "value": ["a cat", "the cat sat on the mat."], "threshold": 0.2},
+                    {"type": "not-gleu", "value": "the cat sat . many"},
                     {"type": "levenshtein", "value": "the cat sat", "threshold": 6},
                     {"type": "word-count", "value": {"min": 3, "max": 5}},
                     {"type": "equals", "value": "many the cat {{ d.k }}"},
@@ -234,7 +237,7 @@ def compare(config, tmp_path, monkeypatch):
     return asyncio.run(compared(folder / "promptfooconfig.yaml", scratch, monkeypatch))
 
 
-LEAST = dict(zip(CONFIGURATIONS, (36, 10, 16, 30, 42), strict=True))  # assertions that are compared at least
+LEAST = dict(zip(CONFIGURATIONS, (36, 10, 16, 30, 51), strict=True))  # assertions that are compared at least
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
@@ -331,6 +334,28 @@ def drawn_test(draw):
         parts.append({"type": "assert-set", "assert": [assertion(draw, output) for _ in range(2)], **limit})
     found = {"vars": {"text": output}, "assert": parts}
     return {**found, "threshold": round(draw.random(), 2)} if draw.random() < 0.4 else found
+
+
+def test_gleu_of_drawn_texts_is_that_of_promptfoo(tmp_path, monkeypatch):
+    draw = random.Random(5)
+    tests = [
+        {
+            "vars": {"text": text(draw)},
+            "assert": [
+                {
+                    "type": draw.choice(["gleu", "not-gleu"]),
+                    "value": draw.choice([text(draw), [text(draw), text(draw)]]),
+                    "threshold": round(draw.random(), 2),
+                }
+            ],
+        }
+        for _ in range(80)
+    ]
+    found, assertions = compare(
+        {"prompts": ["{{text}}"], "providers": ["echo"], "tests": tests}, tmp_path, monkeypatch
+    )
+    assert not found, "\n".join(found)
+    assert assertions == 80
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -477,6 +477,46 @@ def test_a_column_that_takes_a_number_refuses_all_else_with_its_line(configured,
         load_suite(path)
 
 
+REFUSED = {
+    "providers": "prompts: [x]\nproviders: [bedrock:m]\n",
+    "prompts": "prompts: ['langfuse://x:1']\nproviders: [echo]\n",
+    "the provider of a test": "prompts: [x]\nproviders: [echo, bedrock:m]\n",
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_assertions_are_read_though_all_that_they_are_for_is_refused(configured, what):
+    given = REFUSED[what] + TESTS + "{type: contians, value: x}\n"
+    given += "    providers: [bedrock:m]\n" if what == "the provider of a test" else ""
+    with pytest.raises(EvalConfigError) as caught:
+        load_suite(configured(given))
+    assert [problem.line for problem in caught.value.problems] == [1 if what == "prompts" else 2, 6]
+
+
+def test_a_wrong_assertion_and_a_note_are_told_once_for_all_their_cases(configured):
+    wrong = {
+        "vars": {"o": ["a", "b"]},
+        "assert": [{"type": "contains", "description": "why"}, {"type": "moderation"}],
+    }
+    both = {"prompts": ["{{o}}", "say {{o}}"], "providers": ["echo", {"id": "echo", "label": "second"}]}
+    with pytest.raises(EvalConfigError) as caught:
+        load_suite(configured({**both, "tests": [wrong]}))
+    assert [problem.key for problem in caught.value.problems] == [
+        "tests[0].assert[0].contains",
+        "tests[0].assert[1].moderation",
+    ]
+    wrong["assert"] = [{"type": "contains", "value": "a", "description": "why"}]
+    assert len(import_promptfoo(configured({**both, "tests": [wrong]})).notes) == 1
+
+
+def test_the_providers_that_are_expected_are_all_served(configured):
+    with pytest.raises(EvalConfigError) as caught:
+        load_suite(configured("prompts: [x]\nproviders: [bedrock:m]\n"))
+    (problem,) = caught.value.problems
+    assert "exec:" in problem.message
+    assert "http" not in problem.message
+
+
 def test_filters_that_let_nothing_through_are_an_error(configured):
     path = configured({"providers": [{"id": "echo", "prompts": ["other"]}], "tests": [{"vars": {"o": "a"}}]})
     with pytest.raises(EvalConfigError, match="let nothing through"):

@@ -42,6 +42,7 @@ _MAKERS: Final[tuple[Callable[..., Evaluator], ...]] = (
     _likeness.levenshtein,
     _likeness.rouge_n,
     _likeness.bleu,
+    _likeness.gleu,
     _json.is_json,
     _json.contains_json,
     _trace.tool,

@@ -19,7 +19,7 @@ _NONE: Final = 1e-7  # BLEU: the precision of an order of which no part is found
 _ORDERS: Final = 4
 _PENN: Final = re.compile(
     r"""n't(?!\w) | '(?:s|m|d|ll|re|ve)(?!\w) | -- | \.\.\.
-    | (?:(?!n't(?!\w)|'(?:s|m|d|ll|re|ve)(?!\w)|--|\.\.\.|\.(?:\s|$))[^\s,;:@\#$%&?!()\[\]{}<>"]|[,:](?=\d))+
+    | (?:(?!n't(?!\w)|'(?:s|m|d|ll|re|ve)(?!\w)|--|\.\.\.|\.\s*$)[^\s,;:@\#$%&?!()\[\]{}<>"]|[,:](?=\d))+
     | \S""",
     re.VERBOSE | re.IGNORECASE,
 )  # words, contractions and marks
@@ -64,6 +64,13 @@ def bleu(spec: str | list[str] | OverlapSpec) -> Evaluator:
     BLEU. It gives a score."""
     wanted = OverlapSpec(spec) if isinstance(spec, list) else spec
     return _overlap(wanted, 0.5, "BLEU", bleu_4, several=True)
+
+
+def gleu(spec: str | list[str] | OverlapSpec) -> Evaluator:
+    """The runs of one to four words that the answer shares with a text, as a share of those of the longer one:
+    `{to, at_least: 0.5}`, as GLEU; of several texts the nearest counts. It gives a score."""
+    wanted = OverlapSpec(spec) if isinstance(spec, list) else spec
+    return _overlap(wanted, 0.5, "GLEU", gleu_4, several=True)
 
 
 def _overlap(spec: str | OverlapSpec, usual: float, name: str, measure: Any, *, several: bool) -> Evaluator:
@@ -128,6 +135,23 @@ def bleu_4(output: str, texts: Sequence[str]) -> float:
     nearest = min((abs(len(other) - len(words)), len(other)) for other in others)[1]
     shortness = 1.0 if len(words) >= nearest else math.exp(1 - nearest / len(words))
     return shortness * math.exp(sum(logs) / len(logs))
+
+
+def gleu_4(output: str, texts: Sequence[str]) -> float:
+    """GLEU against the nearest of several texts, from 0 to 1; words between spaces, in lower case, without the full
+    stops behind them."""
+    found, *others = (
+        _all_runs([word.rstrip(".") for word in one.lower().split()]) for one in (output, *texts)
+    )
+    return max((found & other).total() / max(found.total(), other.total(), 1) for other in others)
+
+
+def _all_runs(words: list[str]) -> Counter[tuple[str, ...]]:
+    return (
+        Counter(run for order in range(1, _ORDERS + 1) for run in _runs(words, order))
+        if any(words)
+        else Counter()
+    )
 
 
 def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:

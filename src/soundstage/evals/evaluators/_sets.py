@@ -16,7 +16,9 @@ from soundstage.evals.evaluators._scripts import CodeSpec, javascript_value, pyt
 
 MakeEvaluator = Callable[[str, Any], NamedEvaluator]
 AMOUNTS: Final = frozenset({"cost", "latency", "tokens"})  # their scores are amounts, no shares
-_LIKENESS: Final = frozenset({"rouge_n", "bleu", "similar"})  # the opposite of their score is the rest to 1
+_LIKENESS: Final = frozenset(
+    {"rouge_n", "bleu", "gleu", "similar"}
+)  # the opposite of their score is the rest to 1
 
 
 class ScoreSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -152,6 +152,7 @@ SERVED: Final[Mapping[str, Callable[[Assertion], Spec]]] = {
     "levenshtein": _levenshtein,
     "rouge-n": _overlap("rouge_n", 0.75),
     "bleu": _overlap("bleu", 0.5),
+    "gleu": _overlap("gleu", 0.5),
     "word-count": _words,
     "finish-reason": lambda given: {"finish_reason": _text(given)},
     "cost": _amount("cost", 1.0),
@@ -209,15 +210,15 @@ REFUSED: Final[Mapping[str, str]] = {
             "ruby",
             "perplexity",
             "perplexity-score",
-            "meteor",
-            "is-sql",
-            "contains-sql",
         ),
         _SERVICE,
     ),
+    "meteor": "it needs WordNet, which is not here; `gleu` or `rouge-n` compare words",
+    **dict.fromkeys(
+        ("is-sql", "contains-sql"), "it needs a parser for each dialect; `python` can call yours"
+    ),
     **dict.fromkeys(
         (
-            "gleu",
             "is-xml",
             "contains-xml",
             "is-html",

@@ -195,7 +195,7 @@ def _family(name: str) -> tuple[_Family, str]:
         return _FAMILIES["anthropic:messages"], rest
     if head == "google" and rest and not model:
         return _FAMILIES["google"], rest
-    known = [*_FAMILIES, "openai:MODEL", *_PROGRAMS]
+    known = [*_FAMILIES, "openai:MODEL", *(begin for begin, make in _PROGRAMS.items() if make is not _http)]
     raise ScriptError(
         f"the provider {name!r} is not served",
         expected=", ".join(known),

@@ -63,6 +63,10 @@ _OPTIONS_NOTED: Final = {
 }
 
 
+_ANY_PROMPT: Final = SourcePrompt("any", "", "", 0, "")
+_ANY_PROVIDER: Final = SourceProvider("echo", "echo", {"provider": {"echo": True}}, None, None, ())
+
+
 class ImportedSuite(NamedTuple):
     """A configuration as a suite.
 
@@ -134,6 +138,11 @@ def read_promptfoo(path: Path, root: SourceNode, report: SourceReport) -> Import
         )
         for case, line in _cases(prompts, providers, tests, reading)
     ]
+    if report.problems:
+        for test in tests:  # also those whose providers or prompts are refused: they have no case
+            for variables in test.combinations():
+                _case("", test, variables, _ANY_PROMPT, _ANY_PROVIDER, reading)
+        report.problems[:] = dict.fromkeys(report.problems)  # an assertion is read once for each of its cases
     if report.problems or first is None:
         return None
     if not cases:
@@ -141,7 +150,11 @@ def read_promptfoo(path: Path, root: SourceNode, report: SourceReport) -> Import
             root, "tests", "no prompt, provider and test belong together: their filters let nothing through"
         )
         return None
-    return ImportedSuite(_whole(root, path, first, cases, options), tuple(reading.notes), tuple(reading.read))
+    return ImportedSuite(
+        _whole(root, path, first, cases, options),
+        tuple(dict.fromkeys(reading.notes)),
+        tuple(dict.fromkeys(reading.read)),
+    )
 
 
 def _whole(
