@@ -54,6 +54,17 @@ def served(tmp_path, visit, *, script=SCRIPT, number=signal.SIGTERM, **options):
     return said, warned
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_signals_are_handled_afterwards_as_they_were_before(tmp_path, number):
+    """A closed uvloop kept the handler of Ctrl-C, so whoever had served could not be interrupted any more."""
+    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    before = [signal.getsignal(each) for each in numbers]
+    served(tmp_path, lambda http: asked(http, "tea"), number=number)
+    assert [signal.getsignal(each) for each in numbers] == before
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_serves_the_script_until_a_signal_and_says_what_was_never_used(tmp_path, number):
     answers = []

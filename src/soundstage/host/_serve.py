@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -49,11 +51,23 @@ def serve(options: ServeOptions, *, say: Callable[[str], None], warn: Callable[[
     for problem in script.problems():
         warn(str(problem))
     script.strict = script.strict or options.strict
-    with asyncio.Runner(loop_factory=_fast_loop) as runner:
+    with _handlers_as_they_were(), asyncio.Runner(loop_factory=_fast_loop) as runner:
         model = ScriptedModel(script, ids=IdSource(options.seed), conversations=CONVERSATIONS)
         unused = runner.run(_serve(options, model, say))
     for label in unused:
         warn(f"never used: {label}")
+
+
+@contextlib.contextmanager
+def _handlers_as_they_were() -> Iterator[None]:
+    """Put back the handlers of signals: a closed uvloop keeps its own, and Ctrl-C would do nothing."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)
 
 
 def _fast_loop() -> asyncio.AbstractEventLoop:
