@@ -35,6 +35,17 @@ def suite_of(function=None, **fields) -> Suite:
     return Suite(**{**usual, **fields})
 
 
+def without_times(report):
+    """A report as plain data, but for times and ids."""
+    data = report.as_json()
+    data["eval"] = ""
+    for case in data["cases"]:
+        case["avg_latency"] = 0
+        for one in case["runs"]:
+            one["run"], one["seconds"] = "", 0
+    return data
+
+
 @pytest.fixture
 def store(tmp_path):
     found = RunStore(tmp_path / "store")

@@ -29,7 +29,7 @@ from soundstage.models import complete
 from soundstage.runs import DiskFullError, StoreBusyError
 from soundstage.trace import Finding
 
-from .conftest import suite_of
+from .conftest import suite_of, without_times
 
 
 def run(suite, store, **options):
@@ -38,17 +38,6 @@ def run(suite, store, **options):
 
 def outcomes(report):
     return {case.name: [one.outcome for one in case.runs] for case in report.cases}
-
-
-def without_times(report):
-    """A report as plain data, but for times, ids and the standard error's digits."""
-    data = report.as_json()
-    data["eval"] = ""
-    for case in data["cases"]:
-        case["avg_latency"] = 0
-        for one in case["runs"]:
-            one["run"], one["seconds"] = "", 0
-    return data
 
 
 NAMES = ("a", "b", "c")

@@ -30,7 +30,7 @@ from soundstage.live import ProviderLimits
 from soundstage.messages import ModelRequest, user
 from soundstage.models import ScriptedModel, complete, load_script
 from soundstage.runs import RunStore
-from tests.evals.conftest import suite_of
+from tests.evals.conftest import suite_of, without_times
 
 EXECUTORS = [
     pytest.param(lambda: ProcessExecutor(workers=2), id="processes"),
@@ -40,17 +40,6 @@ EXECUTORS = [
 
 def run(suite, store, **options):
     return asyncio.run(run_suite(suite, store=store, **options))
-
-
-def plain(report):
-    """A report as plain data, but for times and ids."""
-    data = report.as_json()
-    data["eval"] = ""
-    for case in data["cases"]:
-        case["avg_latency"] = 0
-        for one in case["runs"]:
-            one["run"], one["seconds"] = "", 0
-    return data
 
 
 def asking_suite(**fields):
@@ -74,7 +63,7 @@ def test_a_report_is_that_of_this_process_and_journals_and_files_are_in_the_stor
     stores = [RunStore(tmp_path / name) for name in ("here", "there")]
     here = run(asking_suite(), stores[0])
     there = run(asking_suite(), stores[1], executor=made())
-    assert plain(there) == plain(here)
+    assert without_times(there) == without_times(here)
     assert there.rate.passed == 11
     for case in here.cases:
         for one, other in zip(case.runs, there.cases[here.cases.index(case)].runs, strict=True):
@@ -190,7 +179,7 @@ def test_an_evaluator_that_is_broken_is_the_same_error_in_a_worker(store):
         run(suite_of(cases=cases), store, executor=executor)
         for executor in (None, ProcessExecutor(workers=1))
     ]
-    assert plain(reports[0]) == plain(reports[1])
+    assert without_times(reports[0]) == without_times(reports[1])
     assert "'broken' is broken" in reports[1].errors[0].reason
 
 
@@ -253,6 +242,6 @@ def test_a_tape_is_replayed_in_workers_as_in_this_process(store, tmp_path):
     script = load_script(tmp_path / "rules.yaml")
     asyncio.run(record_suite(path, lambda: ScriptedModel(script, shared=True)))
     suite = load_suite(path, replay=True)
-    here = plain(run(suite, store))
+    here = without_times(run(suite, store))
     assert here["passed"]
-    assert plain(run(suite, store, executor=ProcessExecutor(workers=1))) == here
+    assert without_times(run(suite, store, executor=ProcessExecutor(workers=1))) == here
