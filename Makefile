@@ -24,9 +24,14 @@ $(READY): pyproject.toml tools/setup.sh
 	@sh tools/setup.sh "$(PYTHON)" "$(VENV)"
 	@touch $(READY)
 
+# One after the other: both bring the node if it is not there.
 PROMPTFOO := .cache/promptfoo/ready
-$(PROMPTFOO): $(READY) tests/evals/promptfoo/package.json tools/promptfoo.sh
-	@sh tools/promptfoo.sh $(BIN)/python .cache/promptfoo
+$(PROMPTFOO): $(READY) tests/evals/promptfoo/package.json tools/node.sh
+	@sh tools/node.sh $(BIN)/python .cache/promptfoo tests/evals/promptfoo/package.json
+
+CLIENTS := .cache/clients/ready
+$(CLIENTS): $(READY) tests/clients/package.json tools/node.sh | $(PROMPTFOO)
+	@sh tools/node.sh $(BIN)/python .cache/clients tests/clients/package.json
 
 demo: $(READY)  ## eight scenarios, live, then a table and an HTML page
 	@$(BIN)/soundstage demo --out soundstage-demo
@@ -37,7 +42,7 @@ test: $(READY)  ## the fast part of the tests, in parallel and in random order: 
 
 # Two runs, because measuring costs time: the spine and the modules of tools/gates.py have to be covered by their own
 # tests, the others run without.
-test-all: $(READY) $(PROMPTFOO)  ## all tests: the real CLI in full, browsers, containers, programs; and the coverage of the spine
+test-all: $(READY) $(PROMPTFOO) $(CLIENTS)  ## all tests: the real CLI in full, browsers, containers, programs; and the coverage of the spine
 	@$(PYTEST) --cov --cov-report= $(SPINE_TESTS) $(GATED_TESTS) $(ARGS); spine=$$?; \
 	$(PYTEST) $(SPINE_TESTS:%=--ignore=%) $(GATED_TESTS:%=--ignore=%) $(ARGS) && [ $$spine = 0 ]
 	@$(BIN)/coverage report --include='$(SPINE)' --fail-under=90 --skip-covered

@@ -97,8 +97,8 @@ def test_the_store_keeps_of_each_address_the_newest_and_nothing_ephemeral(events
     store, offered = EventStore(), {}
     for drawn in events:
         event = offered.setdefault(drawn.id, drawn)  # an id belongs to one event
-        assert (store.add(event).outcome == "ephemeral") == is_ephemeral(event.kind)
-    kept = store.select([read_filter({})])
+        assert (store.add(event, 0).outcome == "ephemeral") == is_ephemeral(event.kind)
+    kept = store.select([read_filter({})], 0)
     assert not any(is_ephemeral(event.kind) for event in kept)
     for event in offered.values():
         rivals = [rival for rival in offered.values() if address(rival) == address(event)]

@@ -135,7 +135,7 @@ REQUEST_PROBLEMS = {
     "a text as limit": (["REQ", "a", {"limit": "1"}], ["CLOSED", "a", "invalid: in a filter: Expected `int"]),
     "a time that is too large": (["REQ", "a", {"since": 2**70}], ["CLOSED", "a", "invalid: in a filter: Expected"]),
     "a negative limit": (["REQ", "a", {"limit": -1}], ["CLOSED", "a", "invalid: in a filter: Expected `int` >= 0"]),
-    "a search": (["REQ", "a", {"search": "x"}], ["CLOSED", "a", "unsupported: filter contains unknown elements"]),
+    "an unknown condition": (["REQ", "a", {"near": 1}], ["CLOSED", "a", "unsupported: filter contains unknown"]),
     "a long subscription id": (["REQ", "a" * 65, {}], ["CLOSED", "a" * 65, "invalid: the subscription id has 65"]),
     "an empty subscription id": (["REQ", "", {}], ["NOTICE", "invalid: REQ takes a subscription id"]),
     "a number as subscription id": (["REQ", 1, {}], ["NOTICE", "invalid: REQ takes a subscription id"]),

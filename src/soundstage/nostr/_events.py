@@ -52,6 +52,7 @@ class NostrEventReceived(Event, frozen=True, kw_only=True):
         created_at: its time, in seconds since 1970.
         connection: where it came from; 0 is a user of the test.
         replaced: id of the older version that is gone now.
+        deleted: ids of the events that are gone now, because this one deletes them.
     """
 
     id: str
@@ -63,6 +64,7 @@ class NostrEventReceived(Event, frozen=True, kw_only=True):
     created_at: int = 0
     connection: int = 0
     replaced: str = ""
+    deleted: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.author}: {self.content} · kind {self.kind} from {_from(self.connection)}"

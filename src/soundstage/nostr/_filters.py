@@ -1,7 +1,11 @@
-"""Filters of NIP-01: which events a subscription gets. Pure.
+"""Filters of NIP-01 and NIP-50: which events a subscription gets. Pure.
 
 The conditions of one filter must all hold; of several filters, one must match. `limit` counts for the events
 that are there when the subscription begins, and means nothing for those that come later.
+
+NIP-50 leaves to the relay how it searches. Here every word of the search has to stand in the content, whatever its
+case, and `name:value` pairs, the extensions of the NIP, are skipped. The content with the whole search in one piece
+comes first, then the one with more of its words, then the newest.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from soundstage.nostr._record import Id, Kind, NostrEvent, Seconds
 
 _ID: Final = re.compile(r"[0-9a-f]{64}")
 _TAG_NAME: Final = re.compile(r"#[a-zA-Z]")
+_EXTENSION: Final = re.compile(r"(include|domain|language|sentiment|nsfw):\S*")
 _HEX_TAGS: Final = frozenset("ep")
 T = TypeVar("T")
 
@@ -30,7 +35,8 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
         tags: values by the name of a tag, one letter.
         since: the earliest `created_at`.
         until: the latest one.
-        limit: how many of the newest events there are to begin with.
+        limit: how many of the events there are to begin with: the newest, or of a search the best.
+        search: words that the content has, in lower case; the first is the whole search.
     """
 
     ids: frozenset[str] | None = None
@@ -40,6 +46,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     limit: int | None = None
+    search: tuple[str, ...] = ()
 
 
 class _Plain(msgspec.Struct):
@@ -51,6 +58,7 @@ class _Plain(msgspec.Struct):
     since: Seconds | None = None
     until: Seconds | None = None
     limit: Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None = None
+    search: str | None = None
 
 
 KNOWN: Final = frozenset(_Plain.__struct_fields__)
@@ -84,11 +92,18 @@ def read_filter(value: Any) -> Filter:
         since=plain.since,
         until=plain.until,
         limit=plain.limit,
+        search=_search(plain.search or ""),
     )
 
 
 def _set(values: Iterable[T] | None) -> frozenset[T] | None:
     return None if values is None else frozenset(values)
+
+
+def _search(text: str) -> tuple[str, ...]:
+    """The words of a search behind the search itself; nothing if there are none."""
+    words = [word for word in text.casefold().split() if not _EXTENSION.fullmatch(word)]
+    return (" ".join(words), *dict.fromkeys(words)) if words else ()
 
 
 def _tag_values(key: str, values: Any) -> frozenset[str]:
@@ -108,7 +123,13 @@ def passes(event: NostrEvent, wanted: Filter) -> bool:
         and (wanted.since is None or wanted.since <= event.created_at)
         and (wanted.until is None or event.created_at <= wanted.until)
         and all(_has_tag(event, name, values) for name, values in wanted.tags.items())
+        and (not wanted.search or _says(event, wanted.search))
     )
+
+
+def _says(event: NostrEvent, words: tuple[str, ...]) -> bool:
+    content = event.content.casefold()
+    return all(word in content for word in words[1:])
 
 
 def _has_tag(event: NostrEvent, name: str, values: frozenset[str]) -> bool:
@@ -125,11 +146,26 @@ def newest_first(event: NostrEvent) -> tuple[int, str]:
     return -event.created_at, event.id
 
 
+def best_first(event: NostrEvent, wanted: Filter) -> tuple[int, int, int, str]:
+    """A key for sorting what a filter lets through: what fits its search better first, then the newest."""
+    if not wanted.search:
+        return 0, 0, *newest_first(event)
+    content = " ".join(event.content.casefold().split())
+    whole, *words = wanted.search
+    return -content.count(whole), -sum(map(content.count, words)), *newest_first(event)
+
+
 def select(events: Iterable[NostrEvent], filters: Sequence[Filter]) -> list[NostrEvent]:
-    """The events that a subscription with these filters begins with: newest first, each once."""
-    known = sorted(events, key=newest_first)
-    found: dict[str, NostrEvent] = {}
+    """The events that a subscription with these filters begins with, each once.
+
+    The newest come first; if there is a search among the filters, what the first filter finds comes first.
+    """
+    known, found = list(events), dict[str, NostrEvent]()
     for wanted in filters:
         fitting = [event for event in known if passes(event, wanted)]
-        found.update((event.id, event) for event in fitting[: wanted.limit])
+        fitting.sort(key=lambda event: best_first(event, wanted))
+        for event in fitting[: wanted.limit]:
+            found.setdefault(event.id, event)
+    if any(wanted.search for wanted in filters):
+        return list(found.values())
     return sorted(found.values(), key=newest_first)

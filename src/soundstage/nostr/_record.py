@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 HEX_ID: Final = r"^[0-9a-f]{64}\Z"
+DELETION_KIND: Final = 5  # NIP-09
 AUTH_KIND: Final = 22242  # NIP-42: signed to authenticate, never published
 
 Id = Annotated[str, msgspec.Meta(pattern=HEX_ID)]
@@ -87,6 +88,20 @@ def address(event: NostrEvent) -> tuple[int, str, str] | None:
     if is_addressable(event.kind):
         return event.kind, event.pubkey, next(iter(tag_values(event.tags, "d")), "")
     return None
+
+
+def expiration(event: NostrEvent) -> int | None:
+    """The second from which on an event is not there any more (NIP-40); `None` if it stays.
+
+    Raises:
+        ValueError: if its tag has no number of seconds.
+    """
+    written = next(iter(tag_values(event.tags, "expiration")), None)
+    if written is None:
+        return None
+    if not written.isascii() or not written.isdigit():
+        raise ValueError(f"the expiration tag has seconds since 1970, not {written[:40]!r}")
+    return int(written)
 
 
 def tag_values(tags: tuple[tuple[str, ...], ...], name: str) -> list[str]:

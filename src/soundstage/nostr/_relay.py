@@ -31,7 +31,7 @@ from soundstage.nostr._transport import GOING_AWAY, serve_relay
 from soundstage.worlds import WITHIN
 
 FAREWELL: Final = 1.0  # seconds for clients to take the closing frame
-NIPS: Final = (1, 11, 42, 45)
+NIPS: Final = (1, 9, 11, 40, 42, 45, 50)
 _ANY_ORIGIN: Final = {"access-control-allow-origin": "*"}
 _INFORMATION: Final = {"content-type": "application/nostr+json", **_ANY_ORIGIN}
 

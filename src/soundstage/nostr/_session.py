@@ -195,7 +195,7 @@ class RelaySession:
             return
         self.subscriptions[command.subscription] = Subscription(command.filters, command.written)
         position = self._changed("replaced" if known else "opened", command.subscription, command.written)
-        for event in self._core.store.select(command.filters):
+        for event in self._core.select(command.filters):
             self._send_event(command.subscription, event, self._core.position(event.id), live=False)
         self._answer(["EOSE", command.subscription], position)
 
@@ -224,7 +224,7 @@ class RelaySession:
         if reason := self._stranger(needed=self._core.settings.auth_to_subscribe):
             self._answer(["CLOSED", command.subscription, reason], None)
             return
-        count = len(self._core.store.select(command.filters))
+        count = len(self._core.select(command.filters))
         self._answer(["COUNT", command.subscription, {"count": count}], None)
 
     # who it is

@@ -106,7 +106,7 @@ class RelayTestSide(RelayFaults, World):
             kinds=None if kind is None else frozenset([kind]),
             authors=None if pubkey is None else frozenset([pubkey]),
         )
-        return self._core.store.select([wanted])[::-1]
+        return self._core.select([wanted])[::-1]
 
     # waiting
 

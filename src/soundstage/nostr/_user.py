@@ -12,6 +12,11 @@ from soundstage.nostr._crypto import Keys
 from soundstage.nostr._record import NostrEvent, UnsignedEvent
 
 TEXT_NOTE: Final = 1
+HINTS: Final = {
+    "duplicate": "leave out created_at, so that every event is newer than the one before",
+    "invalid": "let the tag expiration name a second that is still to come",
+    "blocked": "change the content or created_at, so that it is another event",
+}
 
 
 class Answerable(Protocol):
@@ -105,8 +110,8 @@ class NostrUser:
             created_at: seconds since 1970; now unless given.
 
         Raises:
-            ScriptError: if the relay would not take it: an older version of a replaceable event, a kind that
-                does not exist, a tag without a name.
+            ScriptError: if the relay would not take it: an older version of a replaceable event, one that has been
+                deleted or has expired, a kind that does not exist, a tag without a name.
         """
         everything = [*map(tuple, tags), *([] if reply_to is None else _thread(reply_to))]
         if not 0 <= kind <= 65535 or not all(everything):
@@ -121,7 +126,7 @@ class NostrUser:
             raise ScriptError(
                 f"the relay does not take this event of {self.name}",
                 seen=verdict.text,
-                hint="leave out created_at, so that every event is newer than the one before",
+                hint=HINTS.get(verdict.text.partition(":")[0], ""),
             )
         self._core.tell(event, verdict.position)
         return event
