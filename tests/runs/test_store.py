@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from datetime import datetime
 
 import msgspec
@@ -251,6 +252,24 @@ def test_a_word_with_which_no_run_begins_or_several_do_is_refused(store, word):
     store.save(run_of(2))
     with pytest.raises(RunNotFoundError, match="soundstage runs list"):
         store.open(word)
+
+
+def test_a_run_that_was_listed_is_opened_without_a_search(store, monkeypatch):
+    store.save(run_of(1), files={"a": b"first"})
+    store.save(run_of(2))
+    one = next(record for record in store.list() if record.id == "run1")
+    with monkeypatch.context() as patch:
+        patch.setattr(store.catalogue, "ask", None)
+        opened = store.open(one)
+    assert (opened.record, opened.files["a"].text()) == (one, "first")
+
+
+def test_a_listed_run_that_is_gone_is_refused_as_one_that_never_was(store):
+    store.save(run_of(1))
+    [listed] = store.list()
+    shutil.rmtree(store.folder_of(listed))
+    with pytest.raises(RunNotFoundError, match="no run 'run1'"):
+        store.open(listed)
 
 
 def test_an_absent_run_in_an_absent_store_is_refused(store):

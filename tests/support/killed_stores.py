@@ -67,8 +67,8 @@ def look(root, chosen, new, old):
     assert store.unreadable == (), f"half a run is listed: {store.unreadable}"
     assert new <= listed.keys(), f"lost: {new - listed.keys()}"
     assert old.isdisjoint(listed), f"cleaned, and there again: {old & listed.keys()}"
-    for run in listed:
-        files = {name: file.content() for name, file in store.open(run).files.items()}
+    for run, record in listed.items():
+        files = {name: file.content() for name, file in store.open(record).files.items()}
         assert files == content_of(int(run.removeprefix("run"))), f"{run} is not whole"
     store.close()
 

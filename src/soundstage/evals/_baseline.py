@@ -152,7 +152,7 @@ def find_result(name: str, store: RunStore) -> EvalBaseline:
         raise ConfigError(f"the eval {name} was kept by an older version", hint="run it again")
     runs: dict[str, list[Any]] = {}
     for record in reversed(records):
-        runs.setdefault(record.labels["case"], []).append(read_run(store.open(record.id)))
+        runs.setdefault(record.labels["case"], []).append(read_run(store.open(record)))
     fingerprints = {record.labels["case"]: record.labels["case_fingerprint"] for record in records}
     cases = {case: _case(fingerprints[case], found) for case, found in runs.items()}
     return EvalBaseline(suite=records[0].labels["suite"], cases=cases)

@@ -163,7 +163,7 @@ def _earlier(suite: Suite, store: RunStore) -> tuple[str, dict[tuple[str, int], 
         )
     found: dict[tuple[str, int], ScoredRun] = {}
     for record in reversed(store.list(driver=DRIVER, labels={"eval": labels["eval"]})):
-        run = read_run(store.open(record.id))
+        run = read_run(store.open(record))
         found.setdefault((run.case, run.number), run)
     return labels["eval"], found
 

@@ -67,7 +67,7 @@ def stored_report(store: RunStore, name: str = LAST) -> EvalReport:
     runs: dict[str, dict[int, ScoredRun]] = {}
     labels: dict[str, Mapping[str, str]] = {}
     for record in sorted(chosen, key=lambda one: int(one.labels.get("place", 0))):
-        run = read_run(store.open(record.id))
+        run = read_run(store.open(record))
         runs.setdefault(run.case, {}).setdefault(run.number, run)
         labels.setdefault(run.case, record.labels)
     cases = tuple(_case(name, [*of_case.values()], labels[name]) for name, of_case in runs.items())

@@ -92,7 +92,7 @@ class RunStore:
             store = RunStore()
             store.save(record, journal=records, files={"report.html": Path("report.html")})
             for run in store.list(test="tests/test_shop.py::test_buy", outcome="failed", days=30):
-                print(store.open(run.id).files["report.html"].text())
+                print(store.open(run).files["report.html"].text())
     """
 
     def __init__(
@@ -288,17 +288,20 @@ class RunStore:
         with told("be read", self.root):
             return self.catalogue.ask(lambda index: index.find(query))
 
-    def open(self, run: str) -> StoredRun:
+    def open(self, run: str | RunRecord) -> StoredRun:
         """A run with its files, none of which has been read yet.
 
         Args:
-            run: its id, the name of its folder, or how one of them begins.
+            run: its id, the name of its folder, or how one of them begins. A record that `list` gave needs no search.
 
         Raises:
-            RunNotFoundError: if no run begins so, or several do.
+            RunNotFoundError: if no run begins so, several do, or the run of the record is gone.
             HarnessError: if its record cannot be read.
         """
-        found = self.find(run)
+        if isinstance(run, RunRecord) and self.folder_of(run).is_dir():
+            found = run
+        else:
+            found = self.find(run if isinstance(run, str) else run.id)
         with told("be read", self.root):
             path = self.folder_of(found)
             return StoredRun(
