@@ -15,7 +15,7 @@ GATED_TESTS := tests/runs tests/workflows tests/trace tests/judges
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
-.PHONY: help demo test test-all check format bench mutants clean
+.PHONY: help demo test test-all check format bench mutants compat clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ mutants: $(READY)  ## by hand, an hour: 400 small changes to the code, and wheth
 fuzz: $(READY)  ## odd requests and scripts: N cases for each kind, drawn from SEED
 	@FUZZ_CASES=$(N) nice -n 19 $(BIN)/python -m pytest -q -p no:cacheprovider -p no:randomly --hypothesis-profile=fuzz \
 	--hypothesis-seed=$(SEED) --hypothesis-show-statistics $$(find tests -name 'test_odd_*.py') $(ARGS)
+
+compat:  ## whether the newest SDKs have fields or routes that our tables do not know; needs the network
+	@sh tools/compat.sh "$(PYTHON)" build/compat
 
 clean:  ## remove what the targets have made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* soundstage-demo build bench/node_modules

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soundstage.wire import CODECS, MatchedRoute, find_route, format_of
-from soundstage.wire._routes import ROUTES, SHOWN, methods_of
+from soundstage.wire._routes import ROUTES, methods_of, sdk_routes
 
 CHAT = MatchedRoute("openai-chat", "generate", {})
 RESPONSES = MatchedRoute("openai-responses", "generate", {})
@@ -137,6 +137,12 @@ def test_an_unknown_path_gets_the_shape_of_the_nearest_provider(path, name):
     assert format_of(path) == name
 
 
+def test_an_unknown_path_without_a_providers_name_gets_the_shape_of_the_client():
+    assert format_of("/v1/files", {"anthropic-version": "2023-06-01"}) == "anthropic"
+    assert format_of("/v1/files", {"authorization": "Bearer k"}) == "openai-chat"
+    assert format_of("/v1/threads/t/messages", {}) == "openai-chat"
+
+
 def test_every_route_leads_to_a_codec():
     assert {route.format for route in ROUTES} == set(CODECS)
 
@@ -183,12 +189,20 @@ def test_the_paths_of_gateways_and_clouds_are_served(method, path, name, kind):
         assert found.parameters["model"] in ("my-model", "gemini-2.5-pro")
 
 
-def test_what_an_unknown_path_is_told_is_served_and_covers_each_kind_of_every_format():
-    told = [line.split(" ") for lines in SHOWN.values() for line in lines]
-    found = [find_route(method, path.replace("MODEL", "m"), "") for method, path in told]
-    assert None not in found
+def test_what_an_unknown_path_is_told_covers_each_kind_of_every_format():
+    told = [
+        line.split(" ")
+        for provider in ("openai", "anthropic", "gemini")
+        for line in sdk_routes(provider).served
+    ]
+    clients = {"openai": {}, "anthropic": {"anthropic-version": "1"}, "gemini": {"x-goog-api-key": "k"}}
+    found = [
+        find_route(method, path.replace("{", "").replace("}", ""), "", headers)
+        for method, path in told
+        for headers in clients.values()
+    ]
     formats = {(route.format.partition("-")[0], route.kind) for route in ROUTES}
-    assert {(one.format.partition("-")[0], one.kind) for one in found} == formats
+    assert {(one.format.partition("-")[0], one.kind) for one in found if one} == formats
 
 
 def test_a_path_of_a_get_answers_head_and_an_unknown_one_has_no_method():

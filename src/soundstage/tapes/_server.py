@@ -161,7 +161,7 @@ class TapeServer(ModelEndpoint):
         to = next((name for name, base in BASES.items() if request.path.startswith(f"{base}/")), "")
         found = find_route(request.method, request.path, request.query, request.headers)
         if not to:
-            to = _OF_FORMAT[found.format if found is not None else format_of(request.path)]
+            to = _OF_FORMAT[found.format if found is not None else format_of(request.path, request.headers)]
             path = request.path.removeprefix("/v1") if to == "openai" else request.path
         else:
             path = request.path.removeprefix(BASES[to])
@@ -192,7 +192,7 @@ class TapeServer(ModelEndpoint):
 
     async def _tell(self, request: HttpRequest, exchange: Exchange, text: str, status: int = 400) -> None:
         found = find_route(request.method, request.path, request.query, request.headers)
-        codec = CODECS[found.format if found is not None else format_of(request.path)]
+        codec = CODECS[found.format if found is not None else format_of(request.path, request.headers)]
         error = ProviderError(text, status=status, kind="soundstage_divergence", headers=NO_RETRY)
         fault = codec.fault(error, AnswerStamp("tape".ljust(24, "0"), 0))
         await exchange.reply(fault.status, fault.headers, fault.body)

@@ -45,7 +45,7 @@ from soundstage.wire._delivery import delivery_in, pieces_for
 from soundstage.wire._gemini import Gemini
 from soundstage.wire._openai_chat import OpenAIChat
 from soundstage.wire._openai_responses import OpenAIResponses
-from soundstage.wire._routes import SHOWN, MatchedRoute, find_route, format_of, methods_of
+from soundstage.wire._routes import MatchedRoute, find_route, format_of, methods_of, sdk_routes
 
 CODECS: Final[dict[str, Codec]] = {
     codec.name: codec for codec in (OpenAIChat(), OpenAIResponses(), AnthropicMessages(), Gemini())
@@ -121,7 +121,7 @@ class WireApp:
             # The journal cannot be written: the app is told so, and not to try again.
             if exchange.started:
                 raise
-            codec = CODECS[format_of(request.path)]
+            codec = CODECS[format_of(request.path, request.headers)]
             fault = codec.fault(ProviderError(str(error), status=500, headers=NO_RETRY), self._stamp())
             await exchange.reply(fault.status, fault.headers, fault.body)
 
@@ -167,7 +167,7 @@ class WireApp:
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         found = find_route(request.method, request.path, request.query, request.headers)
-        codec = CODECS[found.format if found is not None else format_of(request.path)]
+        codec = CODECS[found.format if found is not None else format_of(request.path, request.headers)]
         fault = codec.fault(error, self._stamp())
         shown = b"" if of_a_stranger else self._beginning_of_body(request)
         self.journal.append(
@@ -338,7 +338,7 @@ def _not_served(request: HttpRequest) -> tuple[RequestRejected, dict[str, str]]:
     if methods := ", ".join(methods_of(request.path)):
         words = f"Not allowed: {request.method} {request.path}. Soundstage serves it with {methods}."
         return RequestRejected(words, status=405), {"allow": methods}
-    shown = ", ".join(SHOWN[format_of(request.path).partition("-")[0]])
+    shown = ", ".join(sdk_routes(format_of(request.path, request.headers).partition("-")[0]).served)
     words = f"Unknown request URL: {request.method} {request.path}. Soundstage does not serve it. It serves {shown}."
     return RequestRejected(words, status=404), {}
 

@@ -5,89 +5,29 @@ have no effect. A field that asks for something in the answer is served by the c
 value asks for nothing. What a script says rules over what is asked of a model: the schema of an answer, how much it
 should think, which tool it should call, what it may do with a tool that the provider runs.
 
-Each format has a table, in `_fields_chat` and so on. A line of it is one kind of object, named as in the official SDK:
-
-    Tool[-,custom]: name | strict cache_control>CacheControl | parallel=false
-
-The columns: served, without effect, refused, with values that ask for nothing. In brackets are the values of `type`
-that such an object has, `-` if it may have none. The objects under a field have the kind behind `>`, which is one
-kind, or a choice of several by their `type`: `Block = TextBlock ImageBlock`. Fields without a kind hold what is free:
-texts, numbers, JSON schemas, maps. `...` says that servers of this format have other fields too. Objects whose `type`
-the table does not have are carried as they are.
-
-How it works. A table is read at the first request. A request is first looked at without words (`_fits`), which is a
-comparison of sets for each object; only one that does not fit is walked again, to name the place.
-
-A test walks the request types of the official SDKs beside the tables, so that a new field is noticed at any depth.
+Each format has a table in `fields/`; `_field_tables` says how it is written, and reads it. A request is first looked at
+without words (`_fits`), which is a comparison of sets for each object; only one that does not fit is walked again, to
+name the place.
 """
 
 from __future__ import annotations
 
 import functools
-import json
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 import msgspec
 
 from soundstage.errors import RequestRejected
 from soundstage.models import context_edits
-from soundstage.wire import _fields_anthropic, _fields_chat, _fields_gemini, _fields_responses
-
-_LINE: Final = re.compile(r"(\w+)(?:\[([^\]]*)\])?\s*([:=])(.*)", re.DOTALL)
-_MORE: Final = "..."
-_NO_TYPE: Final = "-"
-
-
-class RequestFields(msgspec.Struct, frozen=True, eq=False):
-    """The fields of an object in a request, and what becomes of them.
-
-    Attributes:
-        served: names that the codec looks at.
-        inert: names that cannot change a scripted answer.
-        refused: name -> values that ask for nothing; null and what is empty never do.
-        more: whether others are carried.
-        inner: name -> the fields of the objects under it, or of the objects in the list there.
-        kinds: `type` -> the fields of objects of that type; without a type, those under `-`.
-        quiet: names that need no look.
-    """
-
-    served: frozenset[str] = frozenset()
-    inert: frozenset[str] = frozenset()
-    refused: Mapping[str, tuple[Any, ...]] = {}
-    more: bool = False
-    inner: Mapping[str, RequestFields] = {}
-    kinds: Mapping[str, RequestFields] = {}
-    quiet: frozenset[str] = frozenset()
-
-    @property
-    def known(self) -> frozenset[str]:
-        """All names."""
-        return self.served | self.inert | frozenset(self.refused)
-
-    def of(self, given: Mapping[str, Any]) -> RequestFields | None:
-        """The fields of this object; `None` if its type is unknown."""
-        if not self.kinds:
-            return self
-        kind = given.get("type", _NO_TYPE)
-        return self.kinds.get(kind) if isinstance(kind, str) else None
-
-
-class _Line(NamedTuple):
-    """A line of a table: a kind of object, or the choice of several in `kinds`."""
-
-    types: tuple[str, ...] = ()
-    columns: tuple[dict[str, str], ...] = ()  # field -> kind of the objects there, or ""
-    asks_nothing: tuple[tuple[str, Any], ...] = ()
-    kinds: tuple[str, ...] = ()
+from soundstage.wire._field_tables import NO_TYPE, FieldTable, RequestFields
 
 
 class RequestTable:
     """The fields of a format.
 
     Args:
-        text: the table; the module shows how it is written.
+        name: of the file with the table.
         unknown: what the provider says about a name that it does not have, with places for it (`name`), for what holds
             it (`holder`), and for both (`path`).
         item: how the provider names an item of a list, with a place for its number.
@@ -97,14 +37,14 @@ class RequestTable:
 
     def __init__(
         self,
-        text: str,
+        name: str,
         unknown: str,
         *,
         item: str = "[{}]",
         shows_types: bool = False,
         either: bool = False,
     ) -> None:
-        self._text = text
+        self._name = name
         self._unknown = unknown
         self._item = item
         self._shows_types = shows_types
@@ -113,7 +53,12 @@ class RequestTable:
     @functools.cached_property
     def root(self) -> RequestFields:
         """The fields of a request."""
-        return _Reader(self._text, either=self._either).fields(("Request",))
+        return self.written.fields(("Request",))
+
+    @functools.cached_property
+    def written(self) -> FieldTable:
+        """The table as its file has it."""
+        return FieldTable(self._name, either=self._either)
 
     def check(self, given: dict[str, Any]) -> None:
         """Refuse what is not served, wherever it is in a request.
@@ -141,7 +86,7 @@ class RequestTable:
         for name, value in given.items():
             where = f"{path}.{name}" if path else name
             if name in found.refused:
-                _refuse_request(found.refused[name], value, where)
+                _refuse_request(found, name, value, where)
             elif name not in found.quiet and not found.more:
                 message = self._unknown.format(name=name, holder=f" at '{path}'" if path else "", path=where)
                 raise RequestRejected(message, param=where, code="unknown_parameter")
@@ -164,7 +109,7 @@ def _fits(fields: RequestFields, values: Iterable[Any]) -> bool:
         if type(given) is not dict:
             continue
         if kinds:
-            found = kinds.get(given.get("type", _NO_TYPE))
+            found = kinds.get(given.get("type", NO_TYPE))
         if found is None:
             continue
         if not found.quiet.issuperset(given) and not (found.more and found.refused.keys().isdisjoint(given)):
@@ -184,124 +129,41 @@ def _fits(fields: RequestFields, values: Iterable[Any]) -> bool:
     return True
 
 
-def _refuse_request(asks_nothing: Iterable[Any], value: Any, where: str) -> None:
-    if value is None or value in ([], {}, "") or any(_same(value, one) for one in asks_nothing):
+def _refuse_request(fields: RequestFields, name: str, value: Any, where: str) -> None:
+    if value is None or value in ([], {}, "") or any(_same(value, one) for one in fields.refused[name]):
         return
-    raise unserved(where)
+    raise unserved(where, instead=fields.instead.get(name, ""))
 
 
 def _same(value: Any, other: Any) -> bool:
     return type(value) is type(other) and bool(value == other)
 
 
-def unserved(name: str, what: str = "") -> RequestRejected:
-    """The refusal of a field that asks for what we do not have; `what` is its value, where that matters."""
+def unserved(name: str, what: str = "", instead: str = "") -> RequestRejected:
+    """The refusal of a field that asks for what we do not have.
+
+    Args:
+        name: the path of the field.
+        what: its value, where that matters.
+        instead: what to use.
+    """
     shown = f" = {what}" if what else ""
+    use = f" {instead}" if instead else ""
     return RequestRejected(
-        f"Unsupported parameter: '{name}'{shown}. Soundstage does not serve it.",
+        f"Unsupported parameter: '{name}'{shown}. Soundstage does not serve it.{use}",
         param=name,
         code="unsupported_parameter",
     )
 
 
-class _Reader:
-    """Makes the fields of objects out of a table; objects may hold objects of their own kind."""
-
-    def __init__(self, text: str, *, either: bool) -> None:
-        self._lines = dict(_line(line) for line in re.split(r"\n(?=\S)", text.strip()))
-        self._either = either
-        self._made: dict[tuple[str, ...], RequestFields] = {}
-
-    def fields(self, names: tuple[str, ...]) -> RequestFields:
-        """The fields of objects that are of one of these kinds."""
-        names = tuple(sorted({kind for name in names for kind in self._lines[name].kinds or (name,)}))
-        if names not in self._made:
-            typed = {kind for name in names for kind in self._lines[name].types}
-            self._made[names] = self._by_type(names, typed) if typed else self._merged(names)
-        return self._made[names]
-
-    def _by_type(self, names: tuple[str, ...], typed: set[str]) -> RequestFields:
-        kinds: dict[str, RequestFields] = {}
-        self._made[names] = made = RequestFields(kinds=kinds)
-        if len(names) == 1 or any(not self._lines[name].types for name in names):
-            typed.add(_NO_TYPE)
-        for kind in typed:
-            fitting = [name for name in names if kind in self._lines[name].types]
-            others = [name for name in names if kind == _NO_TYPE and not self._lines[name].types]
-            kinds[kind] = self._merged(tuple(fitting + others) or names)
-        return made
-
-    def _merged(self, names: tuple[str, ...]) -> RequestFields:
-        """The fields of all of these together."""
-        key = ("merged", *names)
-        if key in self._made:
-            return self._made[key]
-        inner: dict[str, RequestFields] = {}
-        lines = [self._lines[name] for name in names]
-        served, inert, refused = (self._names(lines, column) for column in range(3))
-        asks_nothing = [pair for line in lines for pair in line.asks_nothing]
-        self._made[key] = made = RequestFields(
-            served=served,
-            inert=inert - served - {_MORE},
-            refused={name: tuple(v for n, v in asks_nothing if n == self._camel(name)) for name in refused},
-            more=_MORE in inert,
-            inner=inner,
-            quiet=(served | inert) - refused,
-        )
-        below: dict[str, tuple[str, ...]] = {}
-        for column in [column for line in lines for column in line.columns]:
-            for name, kind in column.items():
-                if kind:
-                    below[name] = (*below.get(name, ()), kind)
-        for name, kinds in below.items():
-            for spelled in self._spellings(name):
-                inner[spelled] = self.fields(kinds)
-        return made
-
-    def _names(self, lines: Iterable[_Line], column: int) -> frozenset[str]:
-        found = (name for line in lines for name in line.columns[column])
-        return frozenset(spelled for name in found for spelled in self._spellings(name))
-
-    def _spellings(self, name: str) -> tuple[str, ...]:
-        """A name as the provider takes it: in camel case, and perhaps in snake case."""
-        return (
-            (name, re.sub("[A-Z]", lambda found: "_" + found[0].lower(), name)) if self._either else (name,)
-        )
-
-    def _camel(self, name: str) -> str:
-        return re.sub("_(.)", lambda found: found[1].upper(), name) if self._either else name
-
-
-def _line(text: str) -> tuple[str, _Line]:
-    found = _LINE.fullmatch(text)
-    assert found is not None, text
-    name, types, sign, rest = found.groups()
-    if sign == "=":
-        return name, _Line(kinds=tuple(rest.split()))
-    columns: list[dict[str, str]] = []
-    asks_nothing = []
-    for column in [*rest.split("|"), "", ""][:3]:
-        columns.append({})
-        for token in column.split():
-            field, _, value = token.partition("=")
-            field, _, kind = field.partition(">")
-            columns[-1][field] = kind
-            asks_nothing += [(field, json.loads(value))] if value else []
-    kinds = tuple(one.strip() for one in types.split(",")) if types else ()
-    return name, _Line(kinds, tuple(columns), tuple(asks_nothing))
-
-
-CHAT: Final = RequestTable(_fields_chat.TABLE, "Unrecognized request argument supplied: {path}")
-RESPONSES: Final = RequestTable(_fields_responses.TABLE, "Unknown parameter: '{path}'.")
-EMBEDDINGS: Final = RequestTable(
-    "Request: model input dimensions encoding_format | user input_type truncate task",
-    "Unrecognized request argument supplied: {path}",
-)
+CHAT: Final = RequestTable("openai-chat", "Unrecognized request argument supplied: {path}")
+RESPONSES: Final = RequestTable("openai-responses", "Unknown parameter: '{path}'.")
+EMBEDDINGS: Final = RequestTable("openai-embeddings", "Unrecognized request argument supplied: {path}")
 ANTHROPIC: Final = RequestTable(
-    _fields_anthropic.TABLE, "{path}: Extra inputs are not permitted", item=".{}", shows_types=True
+    "anthropic", "{path}: Extra inputs are not permitted", item=".{}", shows_types=True
 )
 GEMINI: Final = RequestTable(
-    _fields_gemini.TABLE,
+    "gemini",
     'Invalid JSON payload received. Unknown name "{name}"{holder}: Cannot find field.',
     either=True,
 )

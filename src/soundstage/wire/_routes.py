@@ -1,9 +1,16 @@
-"""Paths of the providers: which codec and which kind of answer belongs to each. A table."""
+"""Paths of the providers: which codec and which kind of answer belongs to each. A table.
+
+The routes of the official SDKs, served and refused, are in the files of `routes/`; a test compares these with the SDKs
+and with this table, which knows the paths of gateways and clouds too.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
+import tomllib
 from collections.abc import Mapping
+from importlib import resources
 from typing import Final, Literal, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -70,29 +77,6 @@ ROUTES: Final = (
     _route("GET", r"/v1(?:beta|alpha)/models", "gemini", "models"),
     _route("GET", r"/v1(?:beta|alpha)/models/(?P<model>[^:]+)", "gemini", "model"),
 )
-SHOWN: Final[Mapping[str, tuple[str, ...]]] = {  # provider -> what an unknown path is told
-    "openai": (
-        "POST /v1/chat/completions",
-        "POST /v1/responses",
-        "POST /v1/embeddings",
-        "GET /v1/models",
-        "GET /v1/models/MODEL",
-    ),
-    "anthropic": (
-        "POST /v1/messages",
-        "POST /v1/messages/count_tokens",
-        "GET /anthropic/v1/models",
-        "GET /anthropic/v1/models/MODEL",
-    ),
-    "gemini": (
-        "POST /v1beta/models/MODEL:generateContent",
-        "POST /v1beta/models/MODEL:streamGenerateContent",
-        "POST /v1beta/models/MODEL:countTokens",
-        "POST /v1beta/models/MODEL:embedContent",
-        "GET /v1beta/models",
-        "GET /v1beta/models/MODEL",
-    ),
-}
 _PATH_ONLY: Final = frozenset({"model", "call", "stream"})
 _EXACT: Final = {
     ("POST", path): MatchedRoute(format, "generate", {})
@@ -102,6 +86,25 @@ _EXACT: Final = {
         ("/v1/messages", "anthropic"),
     )
 }
+
+
+class SdkRoutes(NamedTuple):
+    """The routes of a provider's SDKs, as `METHOD PATH` with `{names}` in the path."""
+
+    served: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+@functools.cache
+def sdk_routes(provider: str) -> SdkRoutes:
+    """The routes that the SDKs of `openai`, `anthropic` or `gemini` know.
+
+    >>> "POST /v1/responses" in sdk_routes("openai").served
+    True
+    """
+    file = resources.files("soundstage.wire") / "routes" / f"{provider}.toml"
+    written = tomllib.loads(file.read_text("utf-8"))
+    return SdkRoutes(*(tuple(written[mark].strip().splitlines()) for mark in SdkRoutes._fields))
 
 
 def client_format(headers: Mapping[str, str]) -> str:
@@ -157,13 +160,20 @@ def methods_of(path: str) -> tuple[str, ...]:
     return (*found, "HEAD") if "GET" in found else tuple(found)
 
 
-def format_of(path: str) -> str:
+def format_of(path: str, headers: Mapping[str, str] | None = None) -> str:
     """Whose error shape to use for a path that no route knows: the name of a codec in `CODECS`.
 
-    >>> format_of("/v1beta/files")
-    'gemini'
+    Args:
+        path: as in `find_route`; it decides where it names a provider.
+        headers: of the request, names in lower case; they decide otherwise.
+
+    >>> format_of("/v1beta/files"), format_of("/v1/files", {"anthropic-version": "2023-06-01"})
+    ('gemini', 'anthropic')
     """
     if ("/v1beta" in path or "/v1alpha" in path or "/publishers/google/" in path) and "/openai" not in path:
         return "gemini"
-    anthropic = "/messages" in path or path.startswith("/anthropic") or "/publishers/anthropic/" in path
-    return "anthropic" if anthropic else "openai-chat"
+    if "/messages" in path and "/threads/" not in path and "/chat/" not in path:
+        return "anthropic"
+    if path.startswith("/anthropic") or "/publishers/anthropic/" in path:
+        return "anthropic"
+    return client_format(headers or {})
