@@ -1,4 +1,4 @@
-"""What the official SDKs may send, taken from their own types, and a walk of it beside our tables of request fields."""
+"""The requests that the official SDKs may send, taken from their types, and a walk of them beside our tables."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GeminiConfig:
 
 @functools.cache
 def sent_of(record: type) -> Sent:
-    """What the SDK may send of a record type."""
+    """The fields of a record type, as the SDK may send them."""
     if record is GeminiConfig:
         configs = "".join(gemini_source(config) for config, _ in CONVERTERS)
         return Sent(frozenset(), dict.fromkeys(set_on("to_object", configs), ()))

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
+from openai.types.responses import ResponseTextConfigParam
+from openai.types.responses.response_create_params import ResponseCreateParamsBase
+from openai.types.shared_params import Reasoning
 
 from soundstage.errors import RequestRejected
 from soundstage.messages import (
@@ -19,6 +22,7 @@ from soundstage.messages import (
     system,
     user,
 )
+from soundstage.wire import _values
 from soundstage.wire._openai_responses import OpenAIResponses, check_calls, continue_from
 
 CODEC = OpenAIResponses()
@@ -329,10 +333,48 @@ def test_an_empty_input_is_fine_when_something_earlier_goes_on():
     assert decode(input=[], previous_response_id="resp_1").messages == ()
 
 
-def test_a_stored_prompt_stands_for_model_and_input():
-    request = CODEC.decode(b'{"prompt":{"id":"pmpt_1"}}', {})
+def test_a_stored_prompt_is_refused_by_its_name_whether_or_not_it_stands_for_model_and_input():
+    for more in (b"", b',"model":"m","input":"x"'):
+        error = refusal(b'{"prompt":{"id":"pmpt_1"}' + more + b"}")
+        assert (error.param, error.code) == ("prompt", "unsupported_parameter")
+        assert error.message.endswith("send the model, `instructions` and `input`.")
 
-    assert (request.model, request.messages) == ("", ())
+
+@pytest.mark.parametrize(
+    ("more", "param"),
+    [
+        ({"include": ["reasoning.encrypted_content", "soon"]}, "include[1]"),
+        ({"include": [5]}, "include[0]"),
+        ({"reasoning": {"effort": "soon"}}, "reasoning.effort"),
+        ({"reasoning": {"summary": {}}}, "reasoning.summary"),
+        ({"text": {"verbosity": "soon"}}, "text.verbosity"),
+        ({"service_tier": "soon"}, "service_tier"),
+        ({"prompt_cache_retention": "soon"}, "prompt_cache_retention"),
+    ],
+)
+def test_a_value_that_the_provider_does_not_list_is_refused_with_the_list(more, param):
+    error = refusal(json.dumps({"model": "m", "input": "x", **more}).encode())
+    assert (error.param, error.code) == (param, "invalid_value")
+    assert "Supported values are: '" in error.message
+
+
+def test_the_lists_of_values_are_those_of_the_sdk():
+    hints = get_type_hints(ResponseCreateParamsBase)
+    assert set(_literals(hints["include"])) == set(_values.INCLUDE)
+    for path, allowed in _values.RESPONSES_CHOICES.items():
+        holder, _, name = path.rpartition(".")
+        inside = {
+            "": hints,
+            "reasoning": get_type_hints(Reasoning),
+            "text": get_type_hints(ResponseTextConfigParam),
+        }
+        assert set(_literals(inside[holder][name])) == set(allowed), path
+
+
+def _literals(hint):
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return [one for part in get_args(hint) for one in _literals(part)]
 
 
 def test_calls_that_are_not_in_the_request_are_not_missed():

@@ -70,7 +70,7 @@ def decode(body: bytes, parameters: Mapping[str, str]) -> ModelRequest:
     """See `Codec.decode`. `instructions` are the first message, and stay in the settings."""
     given = parse(body)
     model = _model(given, parameters)
-    if "input" not in given and not given.get("prompt"):
+    if "input" not in given and not given.get("prompt"):  # a stored prompt is refused by its own name
         raise _openai.missing("input")
     _check_parameters(given)
     request = ModelRequest(
@@ -166,10 +166,24 @@ def _check_parameters(given: dict[str, Any]) -> None:
         raise _openai.wrong_type("include", "an array", include)
     if LOGPROBS in (include or ()):
         raise _fields.unserved("include", LOGPROBS)
+    _check_choices(given)
     text = given.get("text")
     layout = text.get("format") if isinstance(text, dict) else None
     if isinstance(layout, dict) and layout.get("type") == "json_schema":
         _openai.required_text(layout, "name", "text.format")
+
+
+def _check_choices(given: dict[str, Any]) -> None:
+    """Values that the provider looks up in a list are in it."""
+    for number, one in enumerate(given.get("include") or ()):
+        if one not in _values.INCLUDE:
+            raise _openai.not_one_of(one, _values.INCLUDE, f"include[{number}]")
+    for path, allowed in _values.RESPONSES_CHOICES.items():
+        holder, _, name = path.rpartition(".")
+        held = given.get(holder) if holder else given
+        value = held.get(name) if isinstance(held, dict) else None
+        if value is not None and value not in allowed:
+            raise _openai.not_one_of(value, allowed, path)
 
 
 def _instructions(given: Any) -> tuple[Message, ...]:

@@ -296,8 +296,6 @@ def _echo(request: ModelRequest) -> dict[str, Any]:
     echo["text"] = {"format": {"type": "text"}, "verbosity": "medium"} | _given(settings, "text")
     echo["reasoning"] = {"effort": None, "summary": None} | _given(settings, "reasoning")
     echo["service_tier"] = TIERS.get(str(settings.get("service_tier")), "default")
-    if settings.get("prompt"):
-        echo["prompt"] = settings["prompt"]
     return echo
 
 

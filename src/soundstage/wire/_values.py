@@ -98,6 +98,27 @@ GEMINI: Final[Mapping[str, ValueRule]] = {
     "thinkingConfig": _OBJECT,
 }
 
+INCLUDE: Final = (
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+    "reasoning.encrypted_content",
+    "message.output_text.logprobs",
+)
+RESPONSES_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "reasoning.effort": ("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+    "reasoning.summary": ("auto", "concise", "detailed"),
+    "reasoning.generate_summary": ("auto", "concise", "detailed"),
+    "reasoning.context": ("auto", "current_turn", "all_turns"),
+    "text.verbosity": ("low", "medium", "high"),
+    "prompt_cache_retention": ("in_memory", "24h"),
+    "service_tier": ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast"),
+}
+"""Of the Responses format only: servers that are compatible with the chat format have other words."""
+
 
 def check_values(rules: Mapping[str, ValueRule], given: Mapping[str, Any], words: str) -> None:
     """Every value of a request is one that its field may have.
