@@ -1,4 +1,4 @@
-"""The limit: uvicorn with httptools and uvloop, configured as ours; a raw ASGI app that sends constant bytes.
+"""The limit: uvicorn with httptools and uvloop, bare; a raw ASGI app that sends constant bytes.
 
     python constant_server.py FILE MEDIA_TYPE
 

@@ -172,7 +172,7 @@ def test_small_things_are_refused_in_discords_words(on_discord):
 
 
 def test_a_request_that_is_too_large_is_a_413(on_discord, monkeypatch):
-    monkeypatch.setattr("soundstage.net._server.MAX_BODY", 1000)
+    monkeypatch.setattr("soundstage.net._http.MAX_BODY", 1000)
 
     async def body(ask, world):
         path = f"/channels/{world.channel('general').id}/messages"

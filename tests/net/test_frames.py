@@ -44,7 +44,7 @@ async def watched(handler):
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: wrong.append(context))
     async with serving(echo, websocket=handler) as server:
         yield server
-        await server._uvicorn.server_state.connections.gone()
+        await server._connections.gone()
     await no_task_is_left()
     assert wrong == []
     assert failures(server) == []
@@ -276,8 +276,8 @@ def test_sending_to_a_client_whose_connection_has_failed_says_that_it_is_closed(
             client.writer.write(handshake())
             await client.head()
             client.writer.write(frame(b"x", mask=False))
-            (protocol,) = server._uvicorn.server_state.connections
-            while not protocol.close_sent:
+            (protocol,) = server._connections
+            while protocol._phase != "over":
                 await asyncio.sleep(0)
             sends.set()
             assert await seen.get() == 1006

@@ -130,20 +130,20 @@ def test_a_body_that_drips_ends_the_connection_and_is_told(loop, framing):
 
 def test_a_request_behind_a_slow_answer_is_not_late(loop, monkeypatch):
     """Nothing is read from a client meanwhile, so what is missing of its next request is not its fault."""
-    too_late = HttpProtocol._too_late
+    ring = HttpProtocol._ring
 
     async def main(half):
         rung = asyncio.Event()
 
-        def ring(protocol):
-            too_late(protocol)
+        def ring_and_tell(protocol):
+            ring(protocol)
             rung.set()
 
         async def handler(request, exchange):
             await rung.wait()
             await echo(request, exchange)
 
-        monkeypatch.setattr(HttpProtocol, "_too_late", ring)
+        monkeypatch.setattr(HttpProtocol, "_ring", ring_and_tell)
         async with serving(handler, head_within=0.25, body_within=0.25) as server, connect(server) as client:
             client.writer.write(b"GET /slow HTTP/1.1\r\n\r\n" + half)
             assert (await client.answer()).body == b"GET /slow?"

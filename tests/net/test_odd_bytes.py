@@ -251,9 +251,11 @@ def assert_answers(data: bytes) -> None:
         length = re.search(rb"content-length: (\d+)", fields)
         if length is not None:
             data = rest[int(length[1]) :]
-        else:
-            assert b"transfer-encoding: chunked" in fields, data
+        elif b"transfer-encoding: chunked" in fields:
             data = _behind_chunks(rest)
+        else:  # to a client of HTTP/1.0
+            assert b"connection: close" in fields, data
+            return
 
 
 def _behind_chunks(data: bytes) -> bytes:
@@ -307,7 +309,7 @@ class Watched:
         await self.answers_well()
         async with asyncio.timeout(LATE):
             await answered.reading
-            await self.server._uvicorn.server_state.connections.gone()
+            await self.server._connections.gone()
             left = asyncio.all_tasks() - before
             if left:
                 await asyncio.wait(left)

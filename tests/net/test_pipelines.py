@@ -84,7 +84,7 @@ def test_what_is_broken_behind_an_answer_does_not_come_into_it(loop, what, betwe
                 assert rest.startswith(b"HTTP/1.1 %d " % status) or rest == b""
             await still_answers(server)
             assert [event.status for event in server.journal.events(RequestRefused)] == [status]
-            await server._uvicorn.server_state.connections.gone()
+            await server._connections.gone()
         await no_task_is_left()
 
     run_on(loop, main())
@@ -99,7 +99,7 @@ def test_a_client_that_leaves_ends_the_answer_under_way_however_much_it_has_aske
                 await slow.begun.wait()
                 await rounds()
             await slow.cancelled.wait()
-            await server._uvicorn.server_state.connections.gone()
+            await server._connections.gone()
         await no_task_is_left()
 
     run_on(loop, main())
@@ -115,23 +115,34 @@ def test_a_handler_can_drop_a_connection_on_which_more_has_been_asked(loop):
             client.writer.write(GET % b"/first" + GET % b"/next")
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await client.reader.readexactly(1)
-            await server._uvicorn.server_state.connections.gone()
+            await server._connections.gone()
 
     run_on(loop, main())
 
 
-def test_a_handshake_behind_an_answer_that_is_under_way_is_a_plain_request(loop):
-    async def never(websocket):
-        raise AssertionError("the WebSocket would write into the answer")
+@pytest.mark.parametrize("cut", [0, 10, len(handshake("/behind"))], ids=["in one piece", "cut", "apart"])
+def test_a_handshake_behind_an_answer_opens_a_websocket_when_that_is_complete(loop, cut):
+    paths = []
+
+    async def greeting(websocket):
+        paths.append(websocket.path)
+        await websocket.accept()
+        await websocket.send(await websocket.receive())
 
     async def main():
         slow = Slow()
-        async with serving(slow, websocket=never) as server, connect(server) as client:
-            client.writer.write(GET % b"/slow" + handshake("/behind"))
+        async with serving(slow, websocket=greeting) as server, connect(server) as client:
+            behind = handshake("/behind") + frame(b"hi")
+            client.writer.write(GET % b"/slow" + behind[:cut])
             await slow.begun.wait()
+            client.writer.write(behind[cut:])
+            await rounds()
+            assert paths == []
             slow.may_end.set()
             assert (await client.answer()).body == b"first last"
-            assert (await client.answer()).body == b"GET /behind?"
+            status, _ = await client.head()
+            assert (status, await client.reader.readexactly(4)) == (101, b"\x81\x02hi")
+        assert paths == ["/behind"]
 
     run_on(loop, main())
 

@@ -10,7 +10,7 @@ import pytest
 
 from soundstage.journal import DaemonChanged
 from soundstage.lifecycle import Status
-from soundstage.net._server import MAX_BODY
+from soundstage.net import MAX_BODY
 from support.sockets import (
     BIG,
     LOOPS,

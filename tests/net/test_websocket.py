@@ -250,7 +250,7 @@ def test_connections_send_small_pieces_at_once():
 
     async def body(url, server):
         async with connect(url):
-            (connection,) = server._uvicorn.server_state.connections
+            (connection,) = server._connections
             raw = connection.transport.get_extra_info("socket")
             return raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 

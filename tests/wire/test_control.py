@@ -13,7 +13,7 @@ from soundstage.clock import SystemClock
 from soundstage.journal import Journal, ModelRequested, ModelResponded, Noted, RequestRefused, decode_record
 from soundstage.messages import FinishChunk, TextChunk
 from soundstage.models import Script
-from soundstage.net._server import MAX_BODY
+from soundstage.net import MAX_BODY
 from support.wires import WIRES, no_task_is_left, run, serving
 
 CHAT = WIRES["openai-chat"]

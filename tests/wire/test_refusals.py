@@ -8,7 +8,7 @@ import pytest
 
 from soundstage.journal import RequestRefused
 from soundstage.models import Script
-from soundstage.net._server import MAX_BODY
+from soundstage.net import MAX_BODY
 from support.wires import WIRES, error_of, outcomes, run, serving
 
 

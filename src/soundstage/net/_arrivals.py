@@ -15,46 +15,74 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
 ROUNDS: Final = 8  # of the loop: twice those between accepting a connection and the first step of its handler
 _READABLE: Final = select.POLLIN | getattr(select, "POLLRDHUP", 0)
 
 
-class Handlers:
-    """The handlers of a server that are at work, and the address of each one's client."""
+class Connections(set[Any]):
+    """The connections of a server that are open."""
 
     def __init__(self) -> None:
-        self._clients: dict[asyncio.Task[Any], Any] = {}
+        super().__init__()
+        self._empty = asyncio.Event()
 
-    def begin(self, client: Any) -> None:
-        """Note that the running task serves a client."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._clients[task] = client
-        task.add_done_callback(self._clients.pop)
+    def discard(self, connection: Any) -> None:
+        """Take one out; the last one wakes who waits for that."""
+        super().discard(connection)
+        if not self:
+            self._empty.set()
 
-    async def take_in(self, sockets: Callable[[], Iterable[Any]], connections: Iterable[Any]) -> None:
+    async def gone(self) -> None:
+        """Wait until there is none."""
+        if self:
+            self._empty.clear()
+            await self._empty.wait()
+
+
+class Handlers:
+    """The handlers of a server that are at work, and the connection of each one."""
+
+    def __init__(self) -> None:
+        self._connections: dict[asyncio.Task[Any], Any] = {}
+
+    def begin(self, handler: Coroutine[Any, Any, None], connection: Any) -> None:
+        """Run a handler."""
+        task = asyncio.get_running_loop().create_task(handler)
+        self._connections[task] = connection
+        task.add_done_callback(self._connections.pop)
+
+    async def end(self, why: str, within: float) -> None:
+        """Cancel all. One that ignores it is left behind."""
+        tasks = set(self._connections)
+        for task in tasks:
+            task.cancel(why)
+        if tasks:
+            await asyncio.wait(tasks, timeout=within)
+
+    async def take_in(self, sockets: Callable[[], Iterable[Any]], connections: Connections) -> None:
         """Return when all that has arrived is with its handler, and handlers of clients that are gone have ended.
 
         Args:
             sockets: the listening sockets.
-            connections: uvicorn's, which change meanwhile.
+            connections: those that are open, which change meanwhile.
         """
         quiet = 0
         while quiet < ROUNDS:
             quiet = 0 if _can_be_read([*sockets(), *map(_socket, connections)]) else quiet + 1
             await asyncio.sleep(0)
-        there = {connection.client for connection in connections}
-        left = [task for task, client in self._clients.items() if client not in there]
+        left = [task for task, connection in self._connections.items() if connection not in connections]
         if left:
             await asyncio.wait(left)
 
 
 def _socket(connection: Any) -> Any:
     transport = connection.transport
-    return None if transport.is_closing() else transport.get_extra_info("socket")
+    return (
+        None if transport.is_closing() or not transport.is_reading() else transport.get_extra_info("socket")
+    )
 
 
 def _can_be_read(sockets: Iterable[Any]) -> bool:

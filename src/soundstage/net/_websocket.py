@@ -1,8 +1,8 @@
-"""WebSocket connections: what a handler of the server gets instead of uvicorn's messages.
+"""WebSocket connections: what a handler of the server gets.
 
-How it works. uvicorn speaks the protocol: handshake, frames, pings, the closing handshake. It calls our ASGI
-function once per connection, and `serve_websocket` makes a `WebSocket` of it for the handler. The handler
-accepts or refuses, receives and sends until one side closes. It need not notice the end: `receive` and `send`
+How it works. `_frames` speaks the protocol: handshake, frames, pings, the closing handshake. It makes one `WebSocket`
+for each connection, and `serve_websocket` gives it to the handler. The handler accepts or refuses, receives and sends
+until one side closes. It need not notice the end: `receive` and `send`
 raise `WebSocketClosed` then, and the server takes that for a normal return.
 
 A handler that returns without closing cuts the connection: the client sees it end without a closing frame, as
@@ -14,11 +14,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal
+from typing import Final, Literal, Protocol
 
 from soundstage.errors import InvalidStateError
-
-PING: Final = "soundstage.ping"  # see `_frames`, which is loaded by servers only
+from soundstage.net._exchange import HttpRequest
 
 ABNORMAL: Final = (
     1006  # what a side notes when the other one is gone without a closing frame (RFC 6455, 7.4.1)
@@ -35,6 +34,28 @@ class WebSocketClosed(Exception):  # noqa: N818  (it says what happened)
         self.reason = reason
 
 
+class Frames(Protocol):
+    """What speaks the protocol. Each may raise `ConnectionError`."""
+
+    async def accept(self) -> None:
+        """Complete the handshake."""
+
+    async def refuse(self, status: int, text: str) -> None:
+        """Answer it with a status."""
+
+    async def receive(self) -> str | bytes | WebSocketClosed:
+        """The next message, or how the connection has ended."""
+
+    async def send(self, data: str | bytes) -> None:
+        """Send one message."""
+
+    async def ping(self) -> None:
+        """Wait until the peer has read what was sent."""
+
+    async def close(self, code: int, reason: str) -> None:
+        """Say goodbye."""
+
+
 class WebSocket:
     """One connection, seen from the server.
 
@@ -44,14 +65,11 @@ class WebSocket:
         headers: of the handshake, names in lower case.
     """
 
-    def __init__(
-        self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
-    ) -> None:
-        self.path: str = scope["path"]
-        self.query: str = scope["query_string"].decode("latin-1")
-        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        self._receive = receive
-        self._send = send
+    def __init__(self, request: HttpRequest, frames: Frames) -> None:
+        self.path = request.path
+        self.query = request.query
+        self.headers = request.headers
+        self._frames = frames
         self._phase: Literal["asked", "open", "over"] = "asked"
         self._over = WebSocketClosed(ABNORMAL)
 
@@ -63,15 +81,13 @@ class WebSocket:
         """
         self._decide()
         self._phase = "open"
-        await self._deliver({"type": "websocket.accept"})
+        await self._deliver(self._frames.accept())
 
     async def refuse(self, status: int, text: str = "") -> None:
         """Answer the handshake with an HTTP status instead."""
         self._decide()
         self._phase = "over"
-        headers = [(b"content-type", b"text/plain; charset=utf-8")]
-        await self._deliver({"type": "websocket.http.response.start", "status": status, "headers": headers})
-        await self._deliver({"type": "websocket.http.response.body", "body": text.encode()})
+        await self._deliver(self._frames.refuse(status, text))
 
     def _decide(self) -> None:
         if self._phase != "asked":
@@ -88,11 +104,10 @@ class WebSocket:
             WebSocketClosed: when the connection is over.
         """
         self._need_open()
-        message = await self._receive()
-        if message["type"] == "websocket.receive":
-            text: str | None = message.get("text")
-            return text if text is not None else bytes(message["bytes"])
-        raise self._end(message.get("code", ABNORMAL), message.get("reason", ""))
+        message = await self._frames.receive()
+        if isinstance(message, WebSocketClosed):
+            raise self._end(message)
+        return message
 
     async def send(self, data: str | bytes) -> None:
         """Send one message.
@@ -101,8 +116,7 @@ class WebSocket:
             WebSocketClosed: when the connection is over.
         """
         self._need_open()
-        key = "text" if isinstance(data, str) else "bytes"
-        await self._deliver({"type": "websocket.send", key: data})
+        await self._deliver(self._frames.send(data))
 
     async def ping(self) -> None:
         """Wait until the peer has read everything that was sent before: it answers a ping when it comes to it.
@@ -111,14 +125,14 @@ class WebSocket:
             WebSocketClosed: when the connection is over, or ends meanwhile.
         """
         self._need_open()
-        await self._deliver({"type": PING})
+        await self._deliver(self._frames.ping())
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close with a code; harmless when the connection is over."""
         if self._phase == "open":
-            self._end(code, reason)
+            self._end(WebSocketClosed(code, reason))
             with contextlib.suppress(WebSocketClosed):
-                await self._deliver({"type": "websocket.close", "code": code, "reason": reason})
+                await self._deliver(self._frames.close(code, reason))
 
     def _need_open(self) -> None:
         if self._phase == "over":
@@ -128,39 +142,31 @@ class WebSocket:
                 "the WebSocket handshake has not been answered", hint="await accept() first"
             )
 
-    async def _deliver(self, message: dict[str, Any]) -> None:
+    async def _deliver(self, step: Awaitable[None]) -> None:
         try:
-            await self._send(message)
-        except OSError:  # uvicorn's ClientDisconnected is one
-            raise self._end(ABNORMAL, "") from None
+            await step
+        except ConnectionError:
+            raise self._end(WebSocketClosed(ABNORMAL)) from None
 
-    def _end(self, code: int, reason: str | None) -> WebSocketClosed:
+    def _end(self, how: WebSocketClosed) -> WebSocketClosed:
         self._phase = "over"
-        self._over = WebSocketClosed(code, reason or "")
-        return self._over
+        self._over = how
+        return how
 
 
 WebSocketHandler = Callable[[WebSocket], Awaitable[None]]
 
 
 async def serve_websocket(
-    handler: WebSocketHandler,
-    scope: Any,
-    receive: Callable[[], Awaitable[Any]],
-    send: Callable[[Any], Awaitable[None]],
-    failed: Callable[[BaseException], None],
+    handler: WebSocketHandler, websocket: WebSocket, failed: Callable[[BaseException], None]
 ) -> None:
-    """Serve one connection: what uvicorn calls for it.
+    """Serve one connection.
 
     Args:
         handler: what to do with it.
-        scope: uvicorn's description of the connection.
-        receive: the next message from uvicorn.
-        send: a message to uvicorn.
+        websocket: the connection, whose handshake is not answered.
         failed: told when the handler raises; the client then sees code 1011.
     """
-    await receive()  # the client's wish to connect
-    websocket = WebSocket(scope, receive, send)
     try:
         await handler(websocket)
     except (WebSocketClosed, asyncio.CancelledError):

@@ -96,7 +96,7 @@ class NostrRelay(RelayTestSide, HttpServer):
 
     async def _stop(self) -> None:
         self._core.end_all(RelayClose(GOING_AWAY, "the relay stops"))
-        if self._serving:  # uvicorn would break into a closing handshake, and fail if it is the client's
+        if self._serving:  # the server would break into a closing handshake
             await asyncio.wait(self._serving, timeout=FAREWELL)
         await super()._stop()
 
