@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from soundstage.errors import InvalidStateError, ScriptError
-from soundstage.net._steps import Step, Steps
+from soundstage.net._steps import ProducerStep, Steps
 
 BODYLESS: Final = (204, 304)
 GONE: Final = "the client has gone"
@@ -39,7 +39,7 @@ class HttpRequest(NamedTuple):
     too_large: bool = False
 
 
-class Connection(Protocol):
+class HttpConnection(Protocol):
     """The connection of an exchange, as far as that needs it."""
 
     transport: Any
@@ -73,7 +73,7 @@ class Exchange:
         "complete",
     )
 
-    def __init__(self, connection: Connection, *, head_only: bool, keep: bool, old: bool) -> None:
+    def __init__(self, connection: HttpConnection, *, head_only: bool, keep: bool, old: bool) -> None:
         self._connection = connection
         self._head_only = head_only
         self._keep = keep
@@ -224,7 +224,7 @@ class Exchange:
 
     async def wait(self, step: Awaitable[T]) -> T:
         """Await `step` and return its result; like `each`, for a single step."""
-        result: T = await Step(step, self._suspended)
+        result: T = await ProducerStep(step, self._suspended)
         return result
 
     async def _suspended(self) -> None:

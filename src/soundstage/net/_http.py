@@ -47,7 +47,7 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 Open = Literal["", "next", "head", "body"]
 
 
-class Service(NamedTuple):
+class HttpService(NamedTuple):
     """What all connections of a server share.
 
     Attributes:
@@ -72,7 +72,7 @@ class HttpProtocol(asyncio.Protocol):
 
     transport: Any
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: HttpService) -> None:
         self._service = service
         self._loop = asyncio.get_running_loop()
         self._parser: Any = None

@@ -23,7 +23,7 @@ from soundstage.journal import Journal, RequestRefused
 from soundstage.lifecycle import Daemon, before_exits
 from soundstage.net._arrivals import Connections, Handlers
 from soundstage.net._exchange import Exchange, HttpRequest
-from soundstage.net._http import IDLE_WITHIN, HttpProtocol, Service
+from soundstage.net._http import IDLE_WITHIN, HttpProtocol, HttpService
 from soundstage.net._listeners import Listener, announce
 from soundstage.net._websocket import WebSocketHandler
 
@@ -104,7 +104,7 @@ class HttpServer(Daemon):
         self._port = self._socket.getsockname()[1]
         within = {"next": IDLE_WITHIN, "head": self._head_within, "body": self._body_within}
         protocol = None if self._websocket is None else self._websocket_protocol(self._websocket)
-        service = Service(
+        service = HttpService(
             self._serve_request, self._refused, protocol, within, self._connections, self._handlers
         )
         self._service = service

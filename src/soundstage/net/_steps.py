@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Step:
+class ProducerStep:
     """Awaits one step of a producer, and calls `suspended` once if that step really has to wait."""
 
     __slots__ = ("_step", "_suspended")
@@ -35,7 +35,7 @@ class Step:
 
 
 class Steps(AsyncIterator[T]):
-    """The items of a stream, each as a `Step`; no generator, since one more costs on every chunk."""
+    """The items of a stream, each as a `ProducerStep`; no generator, since one more costs on every chunk."""
 
     __slots__ = ("_next", "_suspended")
 
@@ -44,7 +44,7 @@ class Steps(AsyncIterator[T]):
         self._suspended = suspended
 
     def __anext__(self) -> Awaitable[T]:
-        return Step(self._next(), self._suspended)
+        return ProducerStep(self._next(), self._suspended)
 
 
 def _resume(step: Generator[Any, Any, Any], waiting: Any) -> Generator[Any, Any, Any]:

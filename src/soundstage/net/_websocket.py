@@ -34,7 +34,7 @@ class WebSocketClosed(Exception):  # noqa: N818  (it says what happened)
         self.reason = reason
 
 
-class Frames(Protocol):
+class WebSocketFrames(Protocol):
     """What speaks the protocol. Each may raise `ConnectionError`."""
 
     async def accept(self) -> None:
@@ -65,7 +65,7 @@ class WebSocket:
         headers: of the handshake, names in lower case.
     """
 
-    def __init__(self, request: HttpRequest, frames: Frames) -> None:
+    def __init__(self, request: HttpRequest, frames: WebSocketFrames) -> None:
         self.path = request.path
         self.query = request.query
         self.headers = request.headers
