@@ -63,17 +63,20 @@ from soundstage.journal import Journal, Noted
 journal = Journal(sys.argv[1])
 size = int(sys.argv[2])
 while True:
-    position = journal.append(Noted(text="x" * (position * 7919 % size if (position := len(journal)) else 1)))
+    note = Noted(text="x" * (position * 7919 % size if (position := len(journal)) else 1))
+    many = position % 5 if sys.argv[3] == "together" else 0
+    position = journal.extend([note] * many) if many else journal.append(note)
     os.write(1, b"%d\\n" % position)
 """
 
 
-def test_whatever_kills_the_process_no_acknowledged_event_is_lost_and_no_line_is_torn(path):
+@pytest.mark.parametrize("how", ["one by one", "together"])
+def test_whatever_kills_the_process_no_acknowledged_event_is_lost_and_no_line_is_torn(path, how):
     chance = random.Random(7)
     acknowledged = 0
     for size in (10, 1_000, 200_000):
         with subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), str(size)], stdout=subprocess.PIPE
+            [sys.executable, "-c", WRITER, str(path), str(size), how], stdout=subprocess.PIPE
         ) as child:
             for _ in range(chance.randint(1, 300)):
                 acknowledged = int(child.stdout.readline())

@@ -1,9 +1,9 @@
 """The file behind a journal.
 
-Every record is one `write` of one whole line to a file opened for appending, before `append` returns. What
-the kernel has accepted survives the death of the process, whatever kills it, so an acknowledged event is
-never lost. A process killed inside `write` can leave a torn last line; it was never acknowledged, and
-opening the file again cuts it off.
+Records are written as whole lines to a file opened for appending, before `append` returns; those that are appended
+together (`extend`) in one `write`. What the kernel has accepted survives the death of the process, whatever kills it,
+so an acknowledged event is never lost. A process killed inside `write` can leave a torn last line, and lines of events
+before it that are appended with it; none was acknowledged, and opening the file again cuts the torn one off.
 
 An interrupt (Ctrl-C) between the write and its acknowledgement leaves a line that the journal does not know
 of; the next event takes the same position. So of two neighbouring lines with one position the later counts.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -161,12 +162,27 @@ class JournalFile:
 
     def write(self, record: Record) -> None:
         """Write one line. When this returns the kernel has it."""
-        if type(record.event).routine:
-            record = self._pieces.clean(record)
         if type(record.event) is ModelRequested:
             self._write_request(record)
         else:
-            self._put(self._clean(encode_line(record)))
+            self._put(self._clean(self._line(record)))
+
+    def write_all(self, records: Sequence[Record]) -> None:
+        """Write lines in one piece: all of them, or none. When this returns the kernel has them.
+
+        A request comes alone: what is left out of its line depends on the lines before it.
+        """
+        if len(records) == 1:
+            self.write(records[0])
+            return
+        lines = [self._line(record) for record in records]
+        whole = b"".join(lines)
+        if self._redactor.suspects(whole):
+            whole = b"".join(map(self._clean, lines))
+        self._put(whole)
+
+    def _line(self, record: Record) -> bytes:
+        return encode_line(self._pieces.clean(record) if type(record.event).routine else record)
 
     def _write_request(self, record: Record) -> None:
         """Without what an earlier line holds, unless redaction would touch what it says of that."""

@@ -23,7 +23,7 @@ from soundstage.clock import Clock, Deadline, running_clock
 from soundstage.errors import EnvironmentProblem, InvalidStateError, WaitTimeout
 from soundstage.journal._checked import check_envelope
 from soundstage.journal._contents import Contents
-from soundstage.journal._events import Event, Record
+from soundstage.journal._events import Event, ModelRequested, Record
 from soundstage.journal._faults import refuse_event
 from soundstage.journal._file import JournalFile
 from soundstage.journal._recent import Recent
@@ -155,8 +155,11 @@ class Journal:
                 self._wake()
         return position
 
-    def extend(self, events: Iterable[Event], *, source: str = "", cause: int | None = None) -> None:
-        """Add events that happen at one moment, in their order; otherwise like `append`, for each of them."""
+    def extend(self, events: Iterable[Event], *, source: str = "", cause: int | None = None) -> int:
+        """Add events that happen at one moment, in their order, and return the position of the last.
+
+        Otherwise like `append`, for each of them.
+        """
         given, checks = tuple(events), self._checks
         for event in given:
             if not checks[type(event)](event):
@@ -165,16 +168,23 @@ class Journal:
             check_envelope(source, cause, None)
             self._sources.add(source)
         with self._lock:
-            records = self._records
-            now, run, position = self._now(), self.run, len(records)
-            for event in given:
-                position += 1
-                record = Record(position=position, time=now, run=run, source=source, cause=cause, event=event)
-                if self._keep is not None:
-                    self._keep(record)
-                records.append(record)
+            now, run, begun = self._now(), self.run, len(self._records)
+            new = [
+                Record(position=position, time=now, run=run, source=source, cause=cause, event=event)
+                for position, event in enumerate(given, begun + 1)
+            ]
+            if self._keep is None:
+                self._records.extend(new)
+            elif self._closed or self._file is None:
+                for record in new:
+                    _refuse(record)
+            else:
+                for piece in _pieces(new):
+                    self._file.write_all(piece)
+                    self._records.extend(piece)
             if self._wakers:
                 self._wake()
+        return begun + len(new)
 
     def _wake(self) -> None:
         wakers, self._wakers = self._wakers, []
@@ -351,6 +361,13 @@ class _Search:
             if self.wanted.matches(record.event):
                 return record
         return None
+
+
+def _pieces(records: list[Record]) -> list[list[Record]]:
+    """What is written to a file at once: all of them, unless there is a request, which is written by itself."""
+    if any(type(record.event) is ModelRequested for record in records):
+        return [[record] for record in records]
+    return [records] if records else []
 
 
 def _position(after: int) -> int:

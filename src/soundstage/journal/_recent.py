@@ -44,6 +44,11 @@ class Recent:
             self._state = (gone + len(kept) - self._most, kept[-self._most :])
             self._after()
 
+    def extend(self, records: Iterable[Record]) -> None:
+        """Add records, as `append` does."""
+        for record in records:
+            self.append(record)
+
     def __len__(self) -> int:
         gone, kept = self._state
         return gone + len(kept)

@@ -124,13 +124,18 @@ def header_secrets(name: str, value: str) -> list[str] | None:
     """The secrets in a header; `None` if it is not a header for secrets. `name` is in lower case."""
     kind = _PARTS.get(name)
     if kind is None:
-        return [value] if _SECRET_HEADER.search(name) else None
+        return [value] if _says_secret(name) else None
     if kind == "after scheme":
         scheme, space, rest = value.strip().partition(" ")
         return [rest if space else scheme]
     cookies = value.split(";")[: 1 if kind == "cookie" else None]
     values = [cookie.partition("=")[2].strip() for cookie in cookies]
     return [found for found in values if len(found) >= MIN_COOKIE]
+
+
+@functools.lru_cache(maxsize=1024)
+def _says_secret(name: str) -> bool:
+    return _SECRET_HEADER.search(name) is not None
 
 
 def variable_secrets(name: str, value: str) -> list[str]:

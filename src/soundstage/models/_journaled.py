@@ -161,12 +161,14 @@ class _ExchangeLog:
         return self._prompts.get(conversation)
 
     def chunked(self, chunks: Iterable[ModelChunk], position: int) -> None:
-        events = [ModelChunked(chunk=chunk) for chunk in chunks if type(chunk) is not FinishChunk]
-        self.journal.extend(events, source=self.source, cause=position)
+        self.journal.extend(_chunk_events(chunks), source=self.source, cause=position)
 
-    def responded(self, request: ModelRequest, response: ModelResponse, position: int) -> None:
-        event = ModelResponded(response=response)
-        done = self.journal.append(event, source=self.source, cause=position)
+    def responded(
+        self, request: ModelRequest, response: ModelResponse, position: int, chunks: Iterable[ModelChunk] = ()
+    ) -> None:
+        """Note the whole response, behind chunks that came with it and are not on record yet."""
+        events = [*_chunk_events(chunks), ModelResponded(response=response)]
+        done = self.journal.extend(events, source=self.source, cause=position)
         for part in response.parts:
             if type(part) is ToolCall:
                 self._asked_by[part.id] = done
@@ -211,13 +213,20 @@ class JournaledStream(Stream):
             chunks = take(inner)
             if chunks is None:
                 return None
-            self._log.chunked(chunks, self._position)
-            self.response = respond(chunks)
+            self.response = self._folded(chunks)
         except BaseException as error:
             self._log.failed(error, self._position, _source_of(inner))
             raise
-        self._log.responded(self._request, self.response, self._position)
+        self._log.responded(self._request, self.response, self._position, chunks)
         return chunks
+
+    def _folded(self, chunks: list[ModelChunk]) -> ModelResponse:
+        """The response; chunks that make none are on record all the same."""
+        try:
+            return respond(chunks)
+        except BaseException:
+            self._log.chunked(chunks, self._position)
+            raise
 
     async def steps(self) -> AsyncIterator[ModelChunk]:
         """The chunks one by one."""
@@ -237,6 +246,10 @@ class JournaledStream(Stream):
         self._log.responded(self._request, self.response, self._position)
         if chunks and type(chunks[-1]) is FinishChunk:
             yield chunks[-1]
+
+
+def _chunk_events(chunks: Iterable[ModelChunk]) -> list[ModelChunked]:
+    return [ModelChunked(chunk=chunk) for chunk in chunks if type(chunk) is not FinishChunk]
 
 
 def _task_of(call: ToolCall) -> str:
