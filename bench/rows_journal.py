@@ -42,7 +42,7 @@ def rows(settings: Settings) -> Iterator[Row]:
             "file",
             "the same, unbuffered (the same guarantee)",
             "unbuffered",
-            None,
+            0.6,
         ),
     ):
         figures = f"{micros(times[ours])} : {micros(times[theirs])}"

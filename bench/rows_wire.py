@@ -22,6 +22,7 @@ from _table import Row, per_second
 
 NAME = "wire"
 MANY, FEW, PIECES, PIECE = 10_000, 10, 20, 20
+LARGE = 400_000  # bytes of a request
 STREAMED = "".join(f"words of chunk {number:4} " for number in range(PIECES))
 
 
@@ -37,7 +38,9 @@ _ASKED = {
     "few": (_question(FEW), expect_chat(_answer(FEW))),
     "many": (_question(MANY), expect_chat(_answer(MANY))),
     "stream": ("tell me a story", expect_stream(STREAMED, PIECES)),
+    "large": (f"{'words of a long file ' * (LARGE // 21)} {_question(FEW)}", expect_chat(_answer(FEW))),
 }
+_FILES = {"large": "few"}  # kinds that have the script and the fixtures of another
 
 
 def rows(settings: Settings) -> Iterator[Row]:
@@ -48,7 +51,8 @@ def rows(settings: Settings) -> Iterator[Row]:
         with on_core(CLIENT_CORE):
             for name, target in targets.items():
                 settings.tell(f"warming up {name}")
-                rate(target, answers=settings.scaled(_aimock.WARM_UP, least=1000))
+                answers = _aimock.WARM_UP if len(target.body) < LARGE // 2 else _aimock.WARM_UP // 10
+                rate(target, answers=settings.scaled(answers, least=answers // 10))
             turns = {name: _turn(target, settings.seconds) for name, target in targets.items()}
             rates = interleave(turns, settings.rounds, settings.tell)
     yield from _compared(rates, absent)
@@ -62,6 +66,7 @@ def _compared(rates: dict[str, list[float]], absent: str) -> Iterator[Row]:
     few = f"wire, chat, no stream, {FEW} rules"
     many = f"wire, chat, no stream, {MANY:,} rules, the last one matches"
     streamed = f"wire, chat, stream of {PIECES} chunks"
+    large = f"wire, chat, a request of {LARGE // 1000} kB, journaled to a file"
     aimock = f"aimock {_aimock.version()}"
     for what, ours, against, theirs, target in (
         (few, "few", "uvicorn, a constant answer", "constant", 0.5),
@@ -69,6 +74,7 @@ def _compared(rates: dict[str, list[float]], absent: str) -> Iterator[Row]:
         (many, "many", f"the same with {FEW} rules", "few", 0.9),
         (many, "many", f"{aimock}, {MANY:,} fixtures", "aimock many", 6.0),
         (streamed, "stream", f"{aimock}, the same chunks", "aimock stream", 2.0),
+        (large, "large", f"{aimock}, the same body, no journal", "aimock large", 1.5),
     ):
         if theirs not in rates:
             yield Row(what, against, absent, target=target)
@@ -84,11 +90,15 @@ def _start(folder: Path, stack: contextlib.ExitStack, *, with_aimock: bool) -> d
     files = {name: _write(folder / f"{name}.json", value) for name, value in _files().items()}
     answer = _write(folder / "constant.json", _constant_answer())
     found = {"constant": _target(start(constant(answer, "application/json")), "few")}
-    found |= {kind: _target(start(soundstage(files[kind])), kind) for kind in _ASKED}
+    for kind in _ASKED:
+        more = ("--journal", str(folder / "journal.jsonl")) if kind == "large" else ()
+        found[kind] = _target(start(soundstage(files[_FILES.get(kind, kind)], *more)), kind)
     if with_aimock:
-        for kind, more in (("few", ()), ("many", ()), ("stream", ("--chunk-size", str(PIECE)))):
+        for kind in _ASKED:
             name = "aimock" if kind == "few" else f"aimock {kind}"
-            found[name] = _target(start(_aimock.command(files[f"aimock-{kind}"], *more)), kind)
+            more = ("--chunk-size", str(PIECE)) if kind == "stream" else ()
+            fixtures = files[f"aimock-{_FILES.get(kind, kind)}"]
+            found[name] = _target(start(_aimock.command(fixtures, *more)), kind)
     return found
 
 
