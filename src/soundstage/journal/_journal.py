@@ -364,7 +364,7 @@ class _Search:
 
 
 def _pieces(records: list[Record]) -> list[list[Record]]:
-    """What is written to a file at once: all of them, unless there is a request, which is written by itself."""
+    """Split records into what is written to a file at once: all, but a request by itself."""
     if any(type(record.event) is ModelRequested for record in records):
         return [[record] for record in records]
     return [records] if records else []

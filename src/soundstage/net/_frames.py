@@ -179,7 +179,7 @@ class WebSocketProtocol(asyncio.Protocol):
             self.transport.close()
 
     def _broken(self) -> None:
-        """What came is against the protocol; the library has said so in a closing frame."""
+        """Bytes came that are against the protocol; the library has said so in a closing frame."""
         sent = self._library.close_sent
         assert sent is not None
         self._end(WebSocketClosed(sent.code, sent.reason))

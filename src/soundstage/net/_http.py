@@ -48,7 +48,7 @@ Open = Literal["", "next", "head", "body"]
 
 
 class HttpService(NamedTuple):
-    """What all connections of a server share.
+    """The parts that all connections of a server share.
 
     Attributes:
         answer: makes the answer to one request.

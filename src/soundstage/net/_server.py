@@ -113,7 +113,7 @@ class HttpServer(Daemon):
         self._forget = before_exits(self.journal, self._take_in)
 
     def _websocket_protocol(self, handler: WebSocketHandler) -> Callable[[HttpRequest], Any]:
-        """What speaks WebSocket; its library is loaded for servers that need it only."""
+        """The maker of WebSocket connections; its library is loaded for servers that need it only."""
         from soundstage.net._frames import WebSocketProtocol
 
         return functools.partial(

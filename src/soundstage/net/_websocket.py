@@ -35,7 +35,7 @@ class WebSocketClosed(Exception):  # noqa: N818  (it says what happened)
 
 
 class WebSocketFrames(Protocol):
-    """What speaks the protocol. Each may raise `ConnectionError`."""
+    """The protocol on one connection. Each method may raise `ConnectionError`."""
 
     async def accept(self) -> None:
         """Complete the handshake."""
