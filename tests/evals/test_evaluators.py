@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 
 import pytest
@@ -54,6 +55,19 @@ OFFER = asked("", "search", "read", "delete")
 TURNS = (asked("planner"), asked("coder"))
 ENDS = {word: (ModelResponded(response=ModelResponse(parts=(), finish=word)),) for word in ("stop", "length")}
 FILES = (FileChanged(path="src/a.py", change="modified"), FileChanged(path="b.txt", change="added"))
+SHAPE = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
+WEATHER_TOOL = {"type": "function", "function": {"name": "weather", "parameters": SHAPE}}
+
+
+def call(arguments):
+    return json.dumps({"name": "weather", "arguments": arguments})
+
+
+def called(arguments, *, wrapped=False):
+    calls = [{"function": json.loads(call(arguments))}]
+    return json.dumps({"tool_calls": calls} if wrapped else calls)
+
+
 PASS_AND_FAIL = [
     ("contains", "sunny", "it is sunny", "rain"),
     ("contains", ["it", "sunny"], "it is sunny", "it rains"),
@@ -70,6 +84,16 @@ PASS_AND_FAIL = [
     ("is_json", SCHEMA, '{"plan": "x", "tasks": [1]}', '{"plan": "x", "tasks": []}'),
     ("contains_json", True, 'Here: {"a": 1}', "Here: {a: 1}"),
     ("contains_json", SCHEMA, 'No: {"a": 1}. Yes: {"plan": "x"}', 'Here: {"a": 1}'),
+    ("is_xml", True, "<a>&lt;</a>", "see <a/>"),
+    ("is_xml", ["a.b.1", "a.@_k"], "<a k='1'><b/><b/></a>", "<a k='1'><b/></a>"),
+    ("is_xml", True, "<!DOCTYPE a><a/>", '<!DOCTYPE a [<!ENTITY e "x">]><a>&e;</a>'),
+    ("contains_xml", True, "so: <a k>x & y</a>.", "so: <a>x"),
+    ("contains_xml", ["a.#text", "b"], "<a k='1'>x</a> and <b/>", "<a>x</a> and <b/>"),
+    ("valid_tool_calls", [WEATHER_TOOL], called('{"city": "Rome"}'), called('{"town": "Rome"}')),
+    ("valid_tool_calls", [WEATHER_TOOL], called('{"city": "Rome"}', wrapped=True), "[]"),
+    ("valid_function_call", [WEATHER_TOOL["function"]], call('{"city": "Rome"}'), call("{")),
+    ("tool_call_f1", ["weather"], called("{}"), "I call weather"),
+    ("tool_call_f1", {"tools": ["weather", "time"], "at_least": 0.6}, called("{}"), '[{"name": "time2"}]'),
     ("expression", "output.startswith('a') and len(output) > 2", "abc", "ab"),
     ("expression", "any(word in output for word in ['x', 'y'])", "yes", "no"),
     ("levenshtein", {"to": "sunny", "at_most": 1}, "sunnyy", "sun"),
@@ -233,6 +257,11 @@ WRONG = [
     ("is_json", {"items": {"$ref": "http://127.0.0.1:9/schema.json"}}),
     ("contains_json", {"$ref": "file:///schema.json"}),
     ("is_json", {"$ref": "#/$defs/none"}),
+    ("is_xml", []),
+    ("contains_xml", [""]),
+    ("valid_tool_calls", [{"type": "function", "function": {}}]),
+    ("valid_function_call", [{"name": "f", "parameters": {"type": "nothing"}}]),
+    ("tool_call_f1", []),
     ("expression", "[1 for a in output for b in output for c in output]"),
     ("expression", "[[[1 for a in output] for b in output] for c in output]"),
     ("expected", "roughly"),

@@ -56,13 +56,7 @@ async def theirs(path, scratch, variables):
         "--no-table",
         "--no-progress-bar",
     ]
-    environment = {
-        "PATH": f"{NODE.parent}:{os.environ['PATH']}",
-        "HOME": str(scratch),
-        "PROMPTFOO_CONFIG_DIR": str(scratch / "promptfoo"),
-        **SWITCHES,
-        **variables,
-    }
+    environment = {**_environment(scratch), **variables}
     done = await Execution([str(NODE), str(MAIN), *words], cwd=path.parent, environment=environment).finish(
         within=200
     )
@@ -70,6 +64,23 @@ async def theirs(path, scratch, variables):
     found = json.loads(out.read_text())["results"]["results"]
     found.sort(key=lambda one: (one["testIdx"], one["promptIdx"]))
     return [_their_outcome(one) for one in found]
+
+
+def _environment(scratch):
+    return {
+        "PATH": f"{NODE.parent}:{os.environ['PATH']}",
+        "HOME": str(scratch),
+        "PROMPTFOO_CONFIG_DIR": str(scratch / "promptfoo"),
+        **SWITCHES,
+    }
+
+
+async def in_library(code, asked, scratch):
+    """The end of a program on node that gets the address of promptfoo's library, and a text on standard input."""
+    argv = [str(NODE), "--input-type=module", "-e", code, str(MAIN.parent / "index.js")]
+    return await Execution(argv, cwd=scratch, environment=_environment(scratch), stdin=asked.encode()).finish(
+        within=100
+    )
 
 
 def _their_outcome(one):

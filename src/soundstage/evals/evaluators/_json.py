@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from soundstage.errors import WrongValueError
@@ -48,8 +49,19 @@ def _refuse(constant: str) -> None:
 
 def _fits(spec: Literal[True] | dict[str, Any], kind: str) -> Any:
     """The problem of a value under a schema, as a function; no problem at all for `true`."""
-    if spec is True:
-        return lambda _: ""
+    return (lambda _: "") if spec is True else schema_check(spec, kind)
+
+
+def schema_check(spec: dict[str, Any], kind: str) -> Callable[[object], str]:
+    """The problem of a value under a schema, as a function; no problem is an empty text.
+
+    Args:
+        spec: a JSON Schema.
+        kind: of the evaluator that takes it, for the message.
+
+    Raises:
+        WrongValueError: for an empty schema, one that is wrong, and one that refers to what is not in it.
+    """
     if not spec:
         raise WrongValueError(f"`{kind}` takes true, or a JSON Schema", seen=repr(spec))
     from jsonschema import Draft202012Validator

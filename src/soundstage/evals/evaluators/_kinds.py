@@ -13,7 +13,18 @@ import msgspec
 
 from soundstage.errors import UnknownNameError, WrongValueError, did_you_mean
 from soundstage.evals._run import Evaluator, NamedEvaluator
-from soundstage.evals.evaluators import _code, _json, _judge, _likeness, _scripts, _sets, _text, _trace
+from soundstage.evals.evaluators import (
+    _calls,
+    _code,
+    _json,
+    _judge,
+    _likeness,
+    _scripts,
+    _sets,
+    _text,
+    _trace,
+    _xml,
+)
 
 
 class EvaluatorKind(NamedTuple):
@@ -45,6 +56,11 @@ _MAKERS: Final[tuple[Callable[..., Evaluator], ...]] = (
     _likeness.gleu,
     _json.is_json,
     _json.contains_json,
+    _xml.is_xml,
+    _xml.contains_xml,
+    _calls.valid_tool_calls,
+    _calls.valid_function_call,
+    _calls.tool_call_f1,
     _trace.tool,
     _trace.no_tool,
     _trace.tools,

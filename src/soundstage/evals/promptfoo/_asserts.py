@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from soundstage.errors import ScriptError, did_you_mean
 from soundstage.evals.evaluators._kinds import evaluator_of
@@ -25,17 +25,29 @@ _KEYS_REFUSED: Final = {
 _KEYS_NOTED: Final = {"description": "assertions have no description here; `metric` names one"}
 
 
-def expectations(test: SourceTest, variables: Mapping[str, Any], transforms: list[Spec]) -> list[Spec]:
+class Given(NamedTuple):
+    """Whatever decides about the assertions of a case besides themselves.
+
+    Args:
+        variables: of the case.
+        declared: what its provider was given, such as its tools.
+    """
+
+    variables: Mapping[str, Any]
+    declared: Mapping[str, Any] = {}
+
+
+def expectations(test: SourceTest, given: Given, transforms: list[Spec]) -> list[Spec]:
     """The expectations of a case: one evaluator for each assertion; a single one if weights, names or a threshold
     make them one, or if the answer is transformed.
 
     Args:
         test: the test.
-        variables: of this case.
+        given: variables and provider of the case.
         transforms: of the answer, in order.
     """
     parts = [
-        part for key, node, reading in test.asserts for part in [_part(node, key, reading, variables)] if part
+        part for key, node, reading in test.asserts for part in [_part(node, key, reading, given)] if part
     ]
     together = test.threshold is not None or any(part.keys() & {"weight", "name"} for part in parts)
     if not parts:
@@ -52,14 +64,14 @@ def _scored(parts: list[Spec], threshold: float | None) -> Spec:
     return {"of": parts, **({} if threshold is None else {"at_least": threshold})}
 
 
-def _part(node: SourceNode, key: str, reading: PromptfooReading, variables: Mapping[str, Any]) -> Spec | None:
+def _part(node: SourceNode, key: str, reading: PromptfooReading, given: Given) -> Spec | None:
     """One assertion, or nothing if it cannot be used; the reading then knows why."""
     kind = part_of(node, "type")
     if kind is None or not isinstance(kind.value, str):
         reading.refuse(node, key, "expected an assertion with a `type`")
         return None
     if kind.value == SET:
-        return _set(node, key, reading, variables)
+        return _set(node, key, reading, given)
     plain = kind.value.removeprefix("not-")
     if plain not in SERVED and plain not in REFUSED:
         hint = did_you_mean(plain, [*SERVED, *REFUSED, SET])
@@ -70,7 +82,7 @@ def _part(node: SourceNode, key: str, reading: PromptfooReading, variables: Mapp
     if not reading.known(node, key, _KEYS, _KEYS_REFUSED if plain in SERVED else {}, _KEYS_NOTED):
         return None
     try:
-        spec = mapped(kind.value, _assertion(node, reading, variables))
+        spec = mapped(kind.value, _assertion(node, reading, given))
         transform = part_of(node, "transform")
         if transform is not None:
             spec = {"transform": {"by": transform_of(transform.value), "expect": spec}}
@@ -81,10 +93,10 @@ def _part(node: SourceNode, key: str, reading: PromptfooReading, variables: Mapp
     return {**spec, **_terms(node, key, reading)}
 
 
-def _set(node: SourceNode, key: str, reading: PromptfooReading, variables: Mapping[str, Any]) -> Spec | None:
+def _set(node: SourceNode, key: str, reading: PromptfooReading, given: Given) -> Spec | None:
     reading.known(node, key, _SET_KEYS, {"transform": "a set has no transform: its parts have"}, _KEYS_NOTED)
     items = list(each(part_of(node, "assert"), f"{key}.assert"))
-    parts = [part for place, item in items for part in [_part(item, place, reading, variables)] if part]
+    parts = [part for place, item in items for part in [_part(item, place, reading, given)] if part]
     if not items:
         reading.refuse(node, key, "expected `assert`, the parts of the set")
     threshold = part_of(node, "threshold")
@@ -111,16 +123,17 @@ def _terms(node: SourceNode, key: str, reading: PromptfooReading) -> Spec:
     return found
 
 
-def _assertion(node: SourceNode, reading: PromptfooReading, variables: Mapping[str, Any]) -> Assertion:
+def _assertion(node: SourceNode, reading: PromptfooReading, given: Given) -> Assertion:
     values = {name: field.node.value for name, field in node.fields.items()}
     threshold = values.get("threshold")
     if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int | float)):
         raise ScriptError("`threshold` is a number", seen=repr(threshold))
     return Assertion(
-        render_all(values.get("value"), variables),
+        render_all(values.get("value"), given.variables),
         threshold,
         values.get("config"),
         lambda text: _loaded(text, node, reading),
+        given.declared,
     )
 
 

@@ -21,12 +21,14 @@ class Assertion(NamedTuple):
         threshold: `None` if it has none.
         config: for code.
         load: the data of a file.
+        declared: what the provider was given, such as its tools.
     """
 
     value: Any
     threshold: float | None
     config: Any
     load: Callable[[str], Any]
+    declared: Mapping[str, Any] = {}
 
 
 Spec = dict[str, Any]
@@ -133,6 +135,40 @@ def _words(given: Assertion) -> Spec:
     return {"word_count": bounds}
 
 
+def _xml(kind: str) -> Callable[[Assertion], Spec]:
+    def mapped(given: Assertion) -> Spec:
+        value = given.value
+        if isinstance(value, dict) and value:
+            value = value.get("requiredElements")
+            if not isinstance(value, list):
+                raise WrongValueError("expected `requiredElements` with a list", seen=repr(given.value))
+        if not isinstance(value, str):
+            return {kind: list(map(js_text, value)) if isinstance(value, list) and value else True}
+        return {kind: [path.strip() for path in value.split(",")]}
+
+    return mapped
+
+
+def _calls(kind: str, key: str) -> Callable[[Assertion], Spec]:
+    def mapped(given: Assertion) -> Spec:
+        found = given.declared.get(key, [])
+        if not isinstance(found, list):
+            raise WrongValueError(f"expected `{key}` of the provider as a list", seen=repr(found))
+        return {kind: found}
+
+    return mapped
+
+
+def _f1(given: Assertion) -> Spec:
+    value = given.value.split(",") if isinstance(given.value, str) else given.value
+    names = (
+        [name for name in (js_text(one).strip() for one in value) if name] if isinstance(value, list) else []
+    )
+    if not names:
+        raise WrongValueError("expected names of tools as `value`", seen=repr(given.value))
+    return {"tool_call_f1": {"tools": names, "at_least": 1.0 if given.threshold is None else given.threshold}}
+
+
 SERVED: Final[Mapping[str, Callable[[Assertion], Spec]]] = {
     "equals": _equals,
     "contains": lambda given: {"contains": _text(given)},
@@ -149,6 +185,12 @@ SERVED: Final[Mapping[str, Callable[[Assertion], Spec]]] = {
     "regex": lambda given: {"output_matches": f"/{python_pattern(_text(given))}/"},
     "is-json": _json("is_json"),
     "contains-json": _json("contains_json"),
+    "is-xml": _xml("is_xml"),
+    "contains-xml": _xml("contains_xml"),
+    "is-valid-openai-tools-call": _calls("valid_tool_calls", "tools"),
+    "is-valid-openai-function-call": _calls("valid_function_call", "functions"),
+    "is-valid-function-call": _calls("valid_function_call", "functions"),
+    "tool-call-f1": _f1,
     "levenshtein": _levenshtein,
     "rouge-n": _overlap("rouge_n", 0.75),
     "bleu": _overlap("bleu", 0.5),
@@ -161,6 +203,7 @@ SERVED: Final[Mapping[str, Callable[[Assertion], Spec]]] = {
     "python": _code("python_code", "get_assert"),
 }
 """Kinds that are served, by their names in promptfoo."""
+_NEVER_INVERSE: Final = frozenset({kind for kind in SERVED if kind.startswith("is-valid-")})
 
 _MODEL: Final = "it asks a model; `judge` does, by a rubric in a file, and decides once it is calibrated"
 _TRACE: Final = "it looks into OpenTelemetry spans; `tool`, `tools` and others look into the run itself"
@@ -218,17 +261,7 @@ REFUSED: Final[Mapping[str, str]] = {
         ("is-sql", "contains-sql"), "it needs a parser for each dialect; `python` can call yours"
     ),
     **dict.fromkeys(
-        (
-            "is-xml",
-            "contains-xml",
-            "is-html",
-            "contains-html",
-            "is-refusal",
-            "tool-call-f1",
-            "is-valid-function-call",
-            "is-valid-openai-function-call",
-            "is-valid-openai-tools-call",
-        ),
+        ("is-html", "contains-html", "is-refusal"),
         "nothing here does the same; `javascript` or `python` can",
     ),
 }
@@ -244,5 +277,7 @@ def mapped(kind: str, given: Assertion) -> Spec:
     plain = kind.removeprefix("not-")
     if plain in REFUSED:
         raise ScriptError(f"{plain} is not served: {REFUSED[plain]}")
+    if plain != kind and plain in _NEVER_INVERSE:
+        raise ScriptError(f"{kind} is not served: promptfoo judges it as {plain}")
     spec = SERVED[plain](given)
     return {"not": spec} if plain != kind else spec

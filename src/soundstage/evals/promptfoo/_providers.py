@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from soundstage.errors import ScriptError, did_you_mean
@@ -30,6 +30,8 @@ _OPENAI: Final = _COMMON | {
     "reasoning_effort",
     "verbosity",
     "parallel_tool_calls",
+    "functions",
+    "function_call",
     "user",
     "logprobs",
     "top_logprobs",
@@ -85,6 +87,14 @@ class SourceProvider(NamedTuple):
     live: dict[str, Any] | None
     transform: dict[str, Any] | None
     prompts: tuple[str, ...]
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """Its `config`: that of a program, or the settings of a model."""
+        found: Mapping[str, Any] = self.agent.get("settings") or self.agent.get("provider", {}).get(
+            "config", {}
+        )
+        return found
 
 
 def read_providers(root: SourceNode, reading: PromptfooReading) -> list[SourceProvider]:
