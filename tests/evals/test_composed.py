@@ -233,6 +233,14 @@ def test_levenshtein_counts_letters_changed_put_in_and_left_out(graded, one, oth
     assert graded("levenshtein", {"to": other, "at_most": most}, one).passed is near
 
 
+def test_rouge_knows_quotes_that_open_from_those_that_close(graded):
+    assert (
+        graded("rouge_n", "cat", 'cat."').score == 0.5
+    )  # as promptfoo has it: cat, a full stop, a closing quote
+    assert graded("rouge_n", '"cat', 'cat?"').score == pytest.approx(0.4)
+    assert graded("rouge_n", "cat", "cat 'cat'").score == 0.5
+
+
 def test_gleu_is_the_share_of_the_runs_of_the_longer_text(graded):
     assert graded("gleu", "the cat sat on the mat", "The cat sat on the mat.").score == 1
     assert graded("gleu", "the cat sat on the mat", "the cat sat").score == pytest.approx(6 / 18)

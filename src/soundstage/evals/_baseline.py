@@ -128,7 +128,7 @@ def load_baseline(path: Path | str) -> EvalBaseline:
 
 
 def find_result(name: str, store: RunStore) -> EvalBaseline:
-    """The result that a name means: `last`, the id of an eval in a store, or a file.
+    """The result that a name means: `last`, the id of an eval in a store or how it alone begins, or a file.
 
     Raises:
         ConfigError: if there is none, or it cannot be read.
@@ -143,6 +143,11 @@ def find_result(name: str, store: RunStore) -> EvalBaseline:
         if Path(name).is_file():
             return load_baseline(name)
         known = {run.labels.get("eval", "") for run in store.list(driver=DRIVER)}
+        begun = sorted(one for one in known if name and one.startswith(name))
+        if len(begun) == 1:
+            return find_result(begun[0], store)
+        if begun:
+            raise ConfigError(f"{name!r} begins the ids of several evals", seen=", ".join(begun[:5]))
         raise ConfigError(
             f"there is no eval and no file {name!r}",
             expected=f"{LAST}, the id of an eval in {store.root}, a {LAST_FILE}, or a baseline file",

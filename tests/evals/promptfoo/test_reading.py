@@ -460,6 +460,52 @@ def test_every_column_of_expectations_counts_in_their_order(configured):
     ]
 
 
+ONE_LINE = {
+    "is-json": {"is_json": True},
+    "not-is-xml": {"not": {"is_xml": True}},
+    "gleu: b": {"gleu": {"to": "b", "at_least": 0.5}},
+    "gleu(0.9): b": {"gleu": {"to": "b", "at_least": 0.5}},
+    "rouge-n(0.9): b": {"rouge_n": {"to": "b", "at_least": 0.9}},
+    "tool-call-f1(0.5): b": {"tool_call_f1": {"tools": ["b"], "at_least": 1.0}},
+    "file://check.js": {"javascript": {"file": "check.js"}},
+    "file://check.py:f": {"python_code": {"file": "check.py", "function": "f"}},
+    "assert-set": {"output_matches": {"equals": "assert-set"}},
+}
+
+
+@pytest.mark.parametrize("text", ONE_LINE)
+def test_an_assertion_in_one_line_is_read_as_promptfoo_does(configured, text):
+    path = configured(
+        {"tests": "file://t.csv"},
+        t__csv=f"o,__expected\na,{text}\n",
+        check__js="module.exports = () => true;\n",
+        check__py="def f(output, context):\n    return True\n",
+    )
+    assert [case["expect"] for case in cases_of(path)] == [[ONE_LINE[text]]]
+
+
+def test_a_kind_alone_in_one_line_that_needs_a_value_is_refused_as_such(configured):
+    path = configured({"tests": "file://t.csv"}, t__csv="o,__expected\na,contains\n")
+    with pytest.raises(EvalConfigError, match=r"contains: expected a text as `value`"):
+        load_suite(path)
+
+
+def test_all_that_is_wrong_with_one_provider_is_told(configured):
+    config = {"temprature": 1, "top_pp": 1, "apiKey": "a-key"}
+    provider = {"id": "openai:gpt-4.1", "config": config, "transform": 3, "delay": 5}
+    with pytest.raises(EvalConfigError) as caught:
+        load_suite(configured({"providers": [provider], "tests": [{"vars": {"o": "a"}}]}))
+    told = "\n".join(map(str, caught.value.problems))
+    for words in (
+        "'temprature'",
+        "'top_pp'",
+        "a key does not belong",
+        "a transform is",
+        "runs are not delayed",
+    ):
+        assert words in told, told
+
+
 def test_a_likeness_in_one_line_without_a_number_has_that_of_promptfoo(configured):
     path = configured({"tests": "file://t.csv"}, t__csv="o,__expected\na,levenshtein: b\n")
     assert [case["expect"] for case in cases_of(path)] == [[{"levenshtein": {"to": "b", "at_most": 0}}]]

@@ -19,10 +19,12 @@ _NONE: Final = 1e-7  # BLEU: the precision of an order of which no part is found
 _ORDERS: Final = 4
 _PENN: Final = re.compile(
     r"""n't(?!\w) | '(?:s|m|d|ll|re|ve)(?!\w) | -- | \.\.\.
-    | (?:(?!n't(?!\w)|'(?:s|m|d|ll|re|ve)(?!\w)|--|\.\.\.|\.\s*$)[^\s,;:@\#$%&?!()\[\]{}<>"]|[,:](?=\d))+
+    | (?:(?!n't(?!\w)|(?<=[^\s'])'(?!\S)|'(?:s|m|d|ll|re|ve)(?!\w)|--|\.\.\.|\.[\])}>'"\s]*$)
+        [^\s,;:@\#$%&?!()\[\]{}<>"\ue000]|[,:](?=\d))+
     | \S""",
     re.VERBOSE | re.IGNORECASE,
 )  # words, contractions and marks
+_OPENING: Final = re.compile(r'(?<![^\s(\[{<])"')  # is another mark than a quote that closes
 
 
 class NearSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,7 +115,7 @@ def within_distance(one: str, other: str, most: int) -> bool:
 
 def rouge_1(output: str, text: str) -> float:
     """ROUGE-1 of two texts, from 0 to 1; words as the Penn Treebank has them, in lower case."""
-    found, wanted = (Counter(_PENN.findall(one.lower())) for one in (output, text))
+    found, wanted = (Counter(_PENN.findall(_OPENING.sub("\ue000", one.lower()))) for one in (output, text))
     shared = (found & wanted).total()
     return 2 * shared / (found.total() + wanted.total()) if shared else 0.0
 

@@ -13,25 +13,28 @@ _CONFIG: Final = re.compile(r"__config:__expected(\d*):(\w+)")
 _ASSERTION: Final = re.compile(
     r"(?P<type>[a-z][a-z0-9:-]*?)(?:\((?P<threshold>\d+(?:\.\d+)?)\))?(?::\s*(?P<value>.*))?", re.DOTALL
 )
-_NEAR: Final = frozenset({"cost", "latency", "levenshtein", "rouge-n"})
-_THRESHOLD: Final = 0.75  # of these kinds, in one line
+_NEAR: Final = frozenset(
+    {"cost", "latency", "levenshtein", "rouge-n"}
+)  # only these have a threshold in one line
+_THRESHOLD: Final = 0.75
 _LISTS: Final = ("contains-all", "contains-any", "icontains-all", "icontains-any")
 _ALIASES: Final = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
-_BARE: Final = frozenset(
-    {"is-json", "contains-json", "is-xml", "contains-xml", "is-sql", "contains-sql", "is-html", "is-refusal"}
-)
+_FILES: Final = {
+    "javascript": re.compile(r"file://.*\.(js|cjs|mjs)(:\w+)?"),
+    "python": re.compile(r"file://.*\.py(:\w+)?"),
+}
 
 
 def assertion_of(text: str, known: Callable[[str], bool]) -> dict[str, Any]:
-    """An assertion in one line, such as `contains: Paris` or `levenshtein(3): Paris`; `equals` without a kind."""
+    """An assertion in one line, such as `contains: Paris` or `levenshtein(3): Paris`, `is-json` or `file://check.js`;
+    `equals` without a kind."""
+    for language, pattern in _FILES.items():
+        if pattern.fullmatch(text.strip()):
+            return {"type": language, "value": text.strip()}
     found = _ASSERTION.fullmatch(text.strip())
     kind = _ALIASES.get(found["type"], found["type"]) if found else ""
     plain = kind.removeprefix("not-")
-    if (
-        found is None
-        or not known(plain)
-        or (found["value"] is None and plain not in _BARE and not found["threshold"])
-    ):
+    if found is None or not known(plain):
         return {"type": "equals", "value": text}
     value: Any = found["value"]
     if plain in _LISTS:
@@ -39,8 +42,9 @@ def assertion_of(text: str, known: Callable[[str], bool]) -> dict[str, Any]:
     made: dict[str, Any] = {"type": kind}
     if value is not None:
         made["value"] = value
-    threshold = float(found["threshold"]) if found["threshold"] else _THRESHOLD if plain in _NEAR else None
-    return made if threshold is None else {**made, "threshold": threshold}
+    if plain in _NEAR:
+        made["threshold"] = float(found["threshold"] or _THRESHOLD)
+    return made
 
 
 def test_of_row(row: Mapping[str, str], number: int, refuse: Callable[[str, str], None]) -> dict[str, Any]:

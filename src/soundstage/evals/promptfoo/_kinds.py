@@ -36,7 +36,7 @@ Spec = dict[str, Any]
 
 def is_known(kind: str) -> bool:
     """Whether promptfoo has this kind, served or not."""
-    return kind in SERVED or kind in REFUSED or kind == "assert-set"
+    return kind in SERVED or kind in REFUSED
 
 
 def _text(given: Assertion) -> str:

@@ -139,25 +139,38 @@ def _providers(item: SourceNode, key: str, reading: PromptfooReading) -> list[So
 def _made(
     name: str, item: SourceNode, place: SourceNode, key: str, reading: PromptfooReading
 ) -> list[SourceProvider]:
-    if not reading.known(item, key, _KEYS, _REFUSED, {}):
-        return []
+    before = len(reading.report.problems)
+    reading.known(item, key, _KEYS, _REFUSED, {})
     config, label = part_of(item, "config"), part_of(item, "label")
     transform = part_of(item, "transform")
+    agent: dict[str, Any] = {}
+    live: dict[str, Any] | None = None
+    changed: dict[str, Any] | None = None
+
+    def tell(error: ScriptError) -> None:
+        reading.refuse(place, key, in_one_line(error))
+
     try:
-        agent, live = _agent(name, config.value if config is not None else {})
+        agent, live = _agent(name, config.value if config is not None else {}, tell)
         file = agent.get("provider", {}).get("file")
         if file and not (reading.folder / file).is_file():
-            raise ScriptError(f"there is no {file}")
+            tell(ScriptError(f"there is no {file}"))
+    except ScriptError as error:
+        tell(error)
+    try:
         changed = None if transform is None else transform_of(transform.value)
     except ScriptError as error:
-        reading.refuse(place, key, in_one_line(error))
+        tell(error)
+    if len(reading.report.problems) > before:
         return []
     shown = name if label is None else str(label.value)
     prompts = tuple(str(one.value) for _, one in each(part_of(item, "prompts"), ""))
     return [SourceProvider(shown, name, agent, live, changed, prompts)]
 
 
-def _agent(name: str, config: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def _agent(
+    name: str, config: Any, tell: Callable[[ScriptError], None]
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
     if not isinstance(config, dict):
         raise ScriptError("the `config` of a provider is a mapping", seen=repr(config))
     for begin, make in _PROGRAMS.items():
@@ -168,7 +181,7 @@ def _agent(name: str, config: Any) -> tuple[dict[str, Any], dict[str, Any] | Non
     for key in settings:
         if key not in family.settings:
             hint = did_you_mean(key, family.settings | _ALWAYS)
-            raise ScriptError(f"the setting {key!r} of {name} is not served", hint=hint)
+            tell(ScriptError(f"the setting {key!r} of {name} is not served", hint=hint))
     passthrough = config.get("passthrough", {})
     if not isinstance(passthrough, dict):
         raise ScriptError("`passthrough` of a provider is a mapping", seen=repr(passthrough))
