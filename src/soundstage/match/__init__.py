@@ -25,7 +25,7 @@ compared with a number under a `not` are errors, not results.
 """
 
 from soundstage.match._build import matcher, same_text
-from soundstage.match._json import distinct, objects_in
+from soundstage.match._json import distinct, json_at, objects_in
 from soundstage.match._matcher import AllOf, AnyOf, Anything, Matcher, Not, preview
 from soundstage.match._repeats import Repeat, repeats
 from soundstage.match._text import FLAGS, Contains, Regex, Same
@@ -51,6 +51,7 @@ __all__ = [
     "Repeat",
     "Same",
     "distinct",
+    "json_at",
     "matcher",
     "objects_in",
     "preview",

@@ -12,6 +12,7 @@ import re
 from typing import Any, Final
 
 _DECODER: Final = json.JSONDecoder(strict=False)  # models write line ends into strings
+_STRICT: Final = json.JSONDecoder()
 _BEGIN: Final = re.compile(r'\{(?=\s*["}])')
 _TRIES: Final = 1000
 
@@ -32,6 +33,19 @@ def objects_in(text: str) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             place, failed = begin.end(), failed + 1
     return found
+
+
+def json_at(text: str, place: int) -> tuple[Any, int]:
+    """The JSON value that begins at a place of a text, and the place behind it: 0 if none begins there.
+
+    Example:
+        >>> json_at('see [1, 2] there', 4)
+        ([1, 2], 10)
+    """
+    try:
+        return _STRICT.raw_decode(text, place)
+    except (ValueError, RecursionError):
+        return None, 0
 
 
 def distinct(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:

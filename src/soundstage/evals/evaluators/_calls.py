@@ -16,11 +16,10 @@ from soundstage.errors import WrongValueError
 from soundstage.evals._events import Grade
 from soundstage.evals._run import EvalRun, Evaluator
 from soundstage.evals.evaluators._json import schema_check
-from soundstage.match import preview
+from soundstage.match import json_at, preview
 
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _BEGIN: Final = re.compile(r"[\[{]")
-_DECODER: Final = json.JSONDecoder()
 _TRIES: Final = 1000  # beginnings without an end: a text of brackets alone shall not cost its square
 
 
@@ -180,7 +179,7 @@ def _blocks(text: str) -> Iterator[Any]:
         elif mark and mark[1].startswith(fence) and not mark[2].strip():
             fence = ""
         elif not fence and (begin := _BEGIN.search(text, place, stop)):
-            found, end = _decoded(text, begin.start())
+            found, end = json_at(text, begin.start())
             failed += end == 0
             alone = not text[text.rfind("\n", 0, begin.start()) + 1 : begin.start()].strip()
             place, stop = end or begin.end(), _line_end(text, end)
@@ -188,14 +187,6 @@ def _blocks(text: str) -> Iterator[Any]:
                 yield found
             continue
         place = stop + 1
-
-
-def _decoded(text: str, place: int) -> tuple[Any, int]:
-    """The JSON at a place, and where it ends: at 0 if there is none."""
-    try:
-        return _DECODER.raw_decode(text, place)
-    except (ValueError, RecursionError):
-        return None, 0
 
 
 def _line_end(text: str, place: int) -> int:

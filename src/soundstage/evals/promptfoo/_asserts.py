@@ -25,8 +25,8 @@ _KEYS_REFUSED: Final = {
 _KEYS_NOTED: Final = {"description": "assertions have no description here; `metric` names one"}
 
 
-class Given(NamedTuple):
-    """Whatever decides about the assertions of a case besides themselves.
+class CaseTerms(NamedTuple):
+    """Variables and provider of a case, which decide about its assertions too.
 
     Args:
         variables: of the case.
@@ -37,7 +37,7 @@ class Given(NamedTuple):
     declared: Mapping[str, Any] = {}
 
 
-def expectations(test: SourceTest, given: Given, transforms: list[Spec]) -> list[Spec]:
+def expectations(test: SourceTest, given: CaseTerms, transforms: list[Spec]) -> list[Spec]:
     """The expectations of a case: one evaluator for each assertion; a single one if weights, names or a threshold
     make them one, or if the answer is transformed.
 
@@ -64,7 +64,7 @@ def _scored(parts: list[Spec], threshold: float | None) -> Spec:
     return {"of": parts, **({} if threshold is None else {"at_least": threshold})}
 
 
-def _part(node: SourceNode, key: str, reading: PromptfooReading, given: Given) -> Spec | None:
+def _part(node: SourceNode, key: str, reading: PromptfooReading, given: CaseTerms) -> Spec | None:
     """One assertion, or nothing if it cannot be used; the reading then knows why."""
     kind = part_of(node, "type")
     if kind is None or not isinstance(kind.value, str):
@@ -93,7 +93,7 @@ def _part(node: SourceNode, key: str, reading: PromptfooReading, given: Given) -
     return {**spec, **_terms(node, key, reading)}
 
 
-def _set(node: SourceNode, key: str, reading: PromptfooReading, given: Given) -> Spec | None:
+def _set(node: SourceNode, key: str, reading: PromptfooReading, given: CaseTerms) -> Spec | None:
     reading.known(node, key, _SET_KEYS, {"transform": "a set has no transform: its parts have"}, _KEYS_NOTED)
     items = list(each(part_of(node, "assert"), f"{key}.assert"))
     parts = [part for place, item in items for part in [_part(item, place, reading, given)] if part]
@@ -123,7 +123,7 @@ def _terms(node: SourceNode, key: str, reading: PromptfooReading) -> Spec:
     return found
 
 
-def _assertion(node: SourceNode, reading: PromptfooReading, given: Given) -> Assertion:
+def _assertion(node: SourceNode, reading: PromptfooReading, given: CaseTerms) -> Assertion:
     values = {name: field.node.value for name, field in node.fields.items()}
     threshold = values.get("threshold")
     if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int | float)):

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from soundstage.errors import ScriptError
 from soundstage.evals._errors import EvalConfigError
-from soundstage.evals.promptfoo._asserts import Given, expectations, transform_of
+from soundstage.evals.promptfoo._asserts import CaseTerms, expectations, transform_of
 from soundstage.evals.promptfoo._prompts import SourcePrompt, conversation_of, read_prompts
 from soundstage.evals.promptfoo._providers import SourceProvider, read_providers
 from soundstage.evals.promptfoo._reading import PromptfooReading, part_of, placed, resolved
@@ -259,7 +259,7 @@ def _case(
         "metadata": {**test.metadata, "vars": dict(variables)},
         "agent": agent,
         **({"live": provider.live} if provider.live else {}),
-        "expect": expectations(test, Given(known, provider.declared), _transforms(test, provider, own)),
+        "expect": expectations(test, CaseTerms(known, provider.declared), _transforms(test, provider, own)),
     }
 
 
