@@ -36,6 +36,12 @@ $(CLIENTS): $(READY) tests/clients/package.json tools/node.sh | $(PROMPTFOO)
 demo: $(READY)  ## eight scenarios, live, then a table and an HTML page
 	@$(BIN)/soundstage demo --out soundstage-demo
 
+# MkDocs prints a notice about its next version, which is not the one that is installed.
+.PHONY: docs
+docs: $(READY)  ## the documents as a site, in build/site: it opens from disk, search included
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet $(ARGS)
+	@echo "the site is at build/site/index.html"
+
 # What it leaves out, and why, is in CONTRIBUTING.md. ARGS are options of pytest.
 test: $(READY)  ## the fast part of the tests, in parallel and in random order: some minutes
 	@$(PYTEST) -m "not full" --hypothesis-profile=fast --soundstage-test-cpu $(TEST_CPU) $(ARGS)

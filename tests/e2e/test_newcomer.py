@@ -1,9 +1,10 @@
-"""A newcomer reads the README: empty folder, new environment, its commands, its files, and the first test is green."""
+"""A newcomer reads the README or the quick start: empty folder, new environment, and the first test is green."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ NO_INDEX = "No matching distribution found for hatchling"  # the first that a ma
 pytestmark = pytest.mark.full
 
 
-def newcomer(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+def newcomer(folder: Path, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a shell that knows nothing of this environment, of its keys and addresses least of all."""
     environment = {
         name: value
@@ -29,10 +30,10 @@ def newcomer(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
         if not re.match(r"VIRTUAL_ENV|PYTHON|PYTEST|OPENAI_|ANTHROPIC_|SOUNDSTAGE_", name)
     }
     return subprocess.run(
-        command.replace("path/to/soundstage", str(ROOT)),
-        shell=True,
+        ["sh"],  # it reads line by line, as from a terminal
+        input=command.replace("path/to/soundstage", str(ROOT)),
         cwd=folder,
-        env=environment,
+        env={**environment, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -61,6 +62,45 @@ def test_the_first_green_test_takes_at_most_three_commands(tmp_path):
     red = newcomer(tmp_path, commands[-1])
     assert red.returncode == 1
     assert "tool_result: '4 C' is not one of 'Oslo: 5 C'" in red.stdout
+
+
+QUICK_START = (ROOT / "docs" / "quick-start.md").read_text()
+PASTED = re.findall(r"^```sh\n(.*?)^```", QUICK_START, re.DOTALL | re.MULTILINE)
+BROWSER = """#!/bin/sh
+{chromium} --headless --no-sandbox --disable-gpu --user-data-dir={folder}/profile --screenshot={folder}/screen.png \
+--dump-dom "$1" > {folder}/dom.html 2> {folder}/said || cat {folder}/said
+"""
+
+
+def test_the_quick_start_pasted_line_by_line_ends_with_a_green_test_and_its_page_on_screen(tmp_path):
+    """In an empty folder, with an empty HOME; `BROWSER` is what a desktop sets for `python -m webbrowser`."""
+    chromium = os.environ.get("SOUNDSTAGE_CHROMIUM") or shutil.which("chromium")
+    if not chromium:
+        pytest.skip("no chromium on the path, and SOUNDSTAGE_CHROMIUM does not name one")
+    home, folder, screen = (tmp_path / name for name in ("home", "empty", "screen"))
+    for place in (home, folder, screen):
+        place.mkdir()
+    browser = screen / "browser"
+    browser.write_text(BROWSER.format(chromium=chromium, folder=screen))
+    browser.chmod(0o755)
+    commands = [block for block in PASTED if not block.startswith("cat >")]
+    assert [len(block.splitlines()) for block in commands] == [1, 1, 1], "three commands"
+    done = newcomer(folder, "".join(PASTED), HOME=str(home), BROWSER=f"{browser} %s")
+    if NO_INDEX in done.stderr:
+        pytest.skip("no package index can be reached")
+    assert re.search(r"\b1 passed in", done.stdout), done.stdout + done.stderr
+    assert done.returncode == 0, done.stderr
+    shown = (screen / "dom.html").read_text()
+    assert "test_the_agent_looks_the_weather_up" in shown
+    assert "passed" in shown
+    assert (screen / "screen.png").stat().st_size > 5_000
+    (page,) = re.findall(r'href="(test_weather[^"]+\.html)"', shown)
+    assert "Take a coat" in (folder / "pages" / page).read_text()
+
+
+def test_the_quick_start_and_the_readme_show_the_same_app_and_test():
+    files = dict(re.findall(r"cat > ([\w.]+) <<'END'\n(.*?)^END$", QUICK_START, re.DOTALL | re.MULTILINE))
+    assert files == dict(FILES.findall(README))
 
 
 ON_ANTHROPIC = """
