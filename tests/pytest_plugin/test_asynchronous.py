@@ -172,7 +172,11 @@ WORDS = {
     "test_both_break": ["AssertionError: on purpose", "RuntimeError: the fixture is broken"],
     "test_virtual": ["@pytest.mark.soundstage(clock='system')"],
     "test_mark": ["the option 'strict' of the mark `soundstage`"],
-    "test_crash_in_a_fixture": ["KeyError: 'no such city'", "the app failed: KeyError", "soundstage trace"],
+    "test_crash_in_a_fixture": [
+        "KeyError: 'no such city'",
+        "and so the test ended with ExpectationError: console did not show",
+        "soundstage trace",
+    ],
 }
 
 

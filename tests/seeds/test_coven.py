@@ -38,7 +38,7 @@ from soundstage.agents import (
 from soundstage.agents.testing import journals_of
 from soundstage.clock import SystemClock, run
 from soundstage.discord import VirtualDiscordGateway
-from soundstage.errors import ExpectationError, HarnessError, InvalidStateError, WaitTimeout
+from soundstage.errors import ExpectationError, HarnessError, InvalidStateError, NoMatchError, WaitTimeout
 from soundstage.host import HostBuilder
 from soundstage.journal import DaemonChanged
 from soundstage.lifecycle import Daemon, Status
@@ -233,7 +233,7 @@ def test_a_message_without_a_scripted_response_is_an_error_that_quotes_it():
         await host.console.send("What is the meaning of all this?")
         await host.console.expect("42")
 
-    with pytest.raises(ExpectationError, match=r"no rule answers this request: .*'What is the meaning of"):
+    with pytest.raises(NoMatchError, match=r"no rule answers this request: .*'What is the meaning of"):
         create_agent_host().run(body)
 
 

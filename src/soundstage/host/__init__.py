@@ -10,7 +10,7 @@ from soundstage.host._checks import (
 )
 from soundstage.host._context import App, AppContext, app_daemon, app_sides
 from soundstage.host._ending import RunEnding, failures_of, told_beside
-from soundstage.host._frames import errors_of, hide_frames, is_ours
+from soundstage.host._frames import ENDED_WITH, ended_with, errors_of, hide_frames, is_ours
 from soundstage.host._host import Host, watched_runs
 from soundstage.host._llm import ModelSide
 from soundstage.host._parts import Composition, Setup, WorldMaker
@@ -18,6 +18,7 @@ from soundstage.host._serve import ServeOptions, serve
 from soundstage.host._work import Cut, finish_work
 
 __all__ = [
+    "ENDED_WITH",
     "App",
     "AppContext",
     "Composition",
@@ -31,6 +32,7 @@ __all__ = [
     "WorldMaker",
     "app_daemon",
     "app_sides",
+    "ended_with",
     "errors_of",
     "failures_of",
     "finish_work",

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Final
 
+from soundstage.errors import SoundstageError
 from soundstage.match import repeats
 
+ENDED_WITH: Final = "and so the test ended with"
 PLUMBING: Final = frozenset(
     {"soundstage", "asyncio", "concurrent", "contextlib", "threading", "_pytest", "pluggy"}
 )
@@ -69,6 +71,34 @@ def errors_of(error: BaseException) -> list[BaseException]:
         if isinstance(each, BaseExceptionGroup):
             waiting += each.exceptions
     return list(found.values())
+
+
+def joined_frames(first: BaseException, then: BaseException) -> TracebackType | None:
+    """The traceback of one error as if it had come out of the place of the user's where another one did."""
+    chain = then.__traceback__
+    for entry in reversed(list(_entries(shown_frames(first, is_plumbing)))):
+        chain = TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return chain
+
+
+def in_one_line(error: BaseException) -> str:
+    """An error as the journal and messages name it: its class, and the first line of what it says."""
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def ended_with(error: BaseException, cause: str) -> str:
+    """A note on the cause of a failure: what the test came to by that, all that an assertion says, else one line.
+
+    Args:
+        error: what the test came to.
+        cause: the cause in one line; what the error says of it is left out.
+    """
+    if isinstance(error, SoundstageError):
+        said = error.summary.partition(cause)[2].strip("; ") or error.summary
+        said += f", expected {error.expected}" if error.expected and "\n" not in error.expected else ""
+    else:
+        said = str(error) if isinstance(error, AssertionError) else str(error).partition("\n")[0]
+    return f"{ENDED_WITH} {type(error).__name__}: {said}".rstrip(": ")
 
 
 def told(error: BaseException) -> str:

@@ -3,7 +3,8 @@
 Order: `RunStarted`, daemons in the order of the builder, the app last; at the end the inputs, what the app still does
 (`_work`), the daemons in reverse, `RunFinished`, the journal; the same end when a daemon cannot start. Every step of
 the end is taken, whatever the others come to and whoever interrupts (`_ending`). What fails in the background is never
-lost: it is raised when the run ends, or noted on the error that the test itself raised, which always wins.
+lost: it is raised when the run ends, or noted on the error that the test itself raised. That one wins, unless it is an
+expectation that was not met because of such a failure.
 """
 
 from __future__ import annotations
@@ -184,12 +185,12 @@ class Host:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        ending, failed = RunEnding(self.clock), failures_of(self.daemons)
+        ending = RunEnding(self.clock, failures_of(self.daemons))
         try:
             await self._end(ending, error)
         finally:
             self._finish(ending, error)
-        ending.raise_for(error, failed)
+        ending.raise_for(error)
 
     async def _end(self, ending: RunEnding, error: BaseException | None) -> None:
         """Every step of the end, whatever the others come to; then what must hold if nothing has failed."""

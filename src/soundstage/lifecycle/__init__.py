@@ -5,13 +5,13 @@ from soundstage.lifecycle._beneath import files_beneath, read_beneath, write_ben
 from soundstage.lifecycle._daemon import ENDED, Daemon, Status, TaskDaemon, of_daemon
 from soundstage.lifecycle._execution import Execution, Finished
 from soundstage.lifecycle._git_call import git_call, run_git
-from soundstage.lifecycle._interrupts import DeferredInterrupts
+from soundstage.lifecycle._interrupts import UNCLEAN, DeferredInterrupts, raise_together
 from soundstage.lifecycle._isolator import MACHINE_ONLY, Isolator, Launch
 from soundstage.lifecycle._lines import LineSplitter
 from soundstage.lifecycle._process import GRACE, SHOWN, Process
 from soundstage.lifecycle._processes import owner_is_dead, started_at
 from soundstage.lifecycle._scratch import ScratchFolder, remove_tree
-from soundstage.lifecycle._supervisor import UNCLEAN, Supervisor, raise_together
+from soundstage.lifecycle._supervisor import Supervisor
 from soundstage.lifecycle._termination import handle_termination, termination_requested
 from soundstage.lifecycle._thread import LoopThread
 

@@ -26,6 +26,8 @@ from typing import ClassVar, Final
 from soundstage.clock import Deadline
 from soundstage.errors import AppError, InvalidStateError, WaitTimeout
 from soundstage.journal import DaemonChanged, Journal
+from soundstage.lifecycle._interrupts import raise_together
+from soundstage.lifecycle._tasks import StartedTasks
 
 of_daemon: ContextVar[Daemon | None] = ContextVar("of_daemon", default=None)
 """The outermost daemon that the running code belongs to."""
@@ -206,6 +208,8 @@ class Daemon(ABC):
 class TaskDaemon(Daemon):
     """A daemon that is one background coroutine, such as an app under test.
 
+    An exception of an asyncio task that the coroutine has started, and that nobody has taken, is its failure too.
+
     Args:
         name: how messages call it.
         journal: where its status changes go.
@@ -217,7 +221,13 @@ class TaskDaemon(Daemon):
         self._body = body
         self._task: asyncio.Task[None] | None = None
         self._told = False
+        self._started = StartedTasks()
         self.tells_end = False
+
+    @property
+    def failures(self) -> tuple[BaseException, ...]:
+        """The failures so far, with those of its tasks that nobody has taken yet."""
+        return (*super().failures, *self._started.untaken)
 
     @property
     def done(self) -> bool:
@@ -225,9 +235,11 @@ class TaskDaemon(Daemon):
         return self._task is not None and self._task.done()
 
     async def _start(self) -> None:
+        self._started.begin()
         self._task = asyncio.create_task(self._guarded(), name=self.name)
 
     async def _guarded(self) -> None:
+        self._started.own()
         try:
             await self._body()
             if self.tells_end:
@@ -259,18 +271,22 @@ class TaskDaemon(Daemon):
         if self._task is not None:
             await asyncio.wait([self._task])
             self._told = True
-            self._raise_failure(self._task)
+            raise_together(_failure_of(self._task))
 
     async def _stop(self) -> None:
-        task = self._task
-        if task is None or task is asyncio.current_task():
-            return
-        task.cancel()
-        await asyncio.wait([task])
-        if not self._told:
-            self._raise_failure(task)
+        task, problems = self._task, list[BaseException]()
+        try:
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
+                await asyncio.wait([task])
+                problems += [] if self._told else _failure_of(task)
+        finally:
+            lost = self._started.end()
+            for error in lost:
+                self.report_failure(error)
+        raise_together([*problems, *lost])
 
-    @staticmethod
-    def _raise_failure(task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            raise error
+
+def _failure_of(task: asyncio.Task[None]) -> list[BaseException]:
+    error = None if task.cancelled() else task.exception()
+    return [] if error is None else [error]

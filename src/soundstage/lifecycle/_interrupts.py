@@ -12,10 +12,33 @@ is given as a function, and is begun anew when it was cancelled before its first
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
 
 from soundstage.clock import Clock
+
+UNCLEAN: Final = "the run did not end cleanly"
+
+
+def raise_together(problems: Sequence[BaseException]) -> None:
+    """Raise what went wrong in the background: one error as itself, several as one group.
+
+    What led to an error stays as it is, also if the test has an error of its own by now.
+    """
+    flat: list[BaseException] = []
+    for problem in problems:
+        if isinstance(problem, BaseExceptionGroup) and problem.message == UNCLEAN:
+            flat += problem.exceptions
+        else:
+            flat.append(problem)
+    if not flat:
+        return
+    error = flat[0] if len(flat) == 1 else BaseExceptionGroup(UNCLEAN, flat)
+    context = error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = context
 
 
 class DeferredInterrupts:

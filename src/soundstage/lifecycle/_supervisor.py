@@ -14,12 +14,11 @@ from typing import Final
 from soundstage.clock import Clock, Deadline, where
 from soundstage.errors import HarnessError, WaitTimeout
 from soundstage.lifecycle._daemon import Daemon, Status
-from soundstage.lifecycle._interrupts import DeferredInterrupts
+from soundstage.lifecycle._interrupts import DeferredInterrupts, raise_together
 
 START_WITHIN: Final = 30.0
 STOP_WITHIN: Final = 10.0
 MOMENT: Final = 1.0
-UNCLEAN: Final = "the run did not end cleanly"
 SHOWN: Final = 20  # tasks in the message about a daemon that does not stop
 
 
@@ -143,14 +142,6 @@ class Supervisor:
         elif not stopping.cancelled() and (error := stopping.exception()) is not None:
             problem.add_note(f"and when it was cancelled: {error!r}")
         return problem
-
-
-def raise_together(problems: Sequence[BaseException]) -> None:
-    """Raise what went wrong in the background: one error as itself, several as one group."""
-    if len(problems) == 1:
-        raise problems[0]
-    if problems:
-        raise BaseExceptionGroup(UNCLEAN, problems)
 
 
 def _begin_stop(daemon: Daemon) -> asyncio.Task[None]:

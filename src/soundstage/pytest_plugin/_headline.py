@@ -16,8 +16,16 @@ from typing import Any, Final
 
 import pytest
 
-from soundstage.errors import ExpectationError, MatchError, ScriptError, SoundstageError
-from soundstage.host import errors_of, hide_frames, is_ours, mistake_of_script, require_no_egress
+from soundstage.errors import ExpectationError, MatchError, ScriptError
+from soundstage.host import (
+    ENDED_WITH,
+    ended_with,
+    errors_of,
+    hide_frames,
+    is_ours,
+    mistake_of_script,
+    require_no_egress,
+)
 from soundstage.journal import ModelRequested, ModelResponded
 from soundstage.models import Reply
 from soundstage.pytest_plugin._runs import Ran
@@ -43,8 +51,8 @@ def explain(call: pytest.CallInfo[None], item: pytest.Item, runs: Sequence[Ran])
     cause = None if item.get_closest_marker("xfail") else _cause(error, runs)
     if cause is not None and cause is not error:
         cause.__traceback__ = _upto_user(error.__traceback__)
-        if str(cause) not in str(error):
-            cause.add_note(_outcome(error, str(cause).partition("\n")[0]))
+        for note in _outcome(error, cause):
+            cause.add_note(note)
         cause.__suppress_context__ = True
         error = cause
     if error.__traceback__ is None:
@@ -139,14 +147,12 @@ def _slow(reply: Reply) -> str:
     return f"answers with {reply.tokens_per_second:g} tokens per second"
 
 
-def _outcome(error: BaseException, cause: str) -> str:
-    """The end that the test came to because of that: all that an assertion says, else one line."""
-    if isinstance(error, SoundstageError):
-        told = error.summary.partition(cause)[2].strip("; ") or error.summary
-        told += f", expected {error.expected}" if error.expected and "\n" not in error.expected else ""
-    else:
-        told = str(error) if isinstance(error, AssertionError) else str(error).partition("\n")[0]
-    return f"and so the test ended with {type(error).__name__}: {told}".rstrip(": ")
+def _outcome(error: BaseException, cause: BaseException) -> list[str]:
+    """The end that the test came to because of that, as notes: what a failure of the app says of it, or the error."""
+    noted = [note for note in getattr(error, "__notes__", ()) if note.startswith(ENDED_WITH)]
+    if noted or str(cause) in str(error):
+        return noted
+    return [ended_with(error, str(cause).partition("\n")[0])]
 
 
 def _upto_user(first: TracebackType | None) -> TracebackType | None:

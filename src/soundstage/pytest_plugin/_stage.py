@@ -314,8 +314,7 @@ class RunSetup:
 
     async def _end(self, supervisor: Supervisor, error: BaseException | None) -> None:
         """Let the apps finish, then stop what runs; what goes wrong is raised, or noted on the body's own error."""
-        ending = RunEnding(self.journal.clock)
-        failed = failures_of([*self._waiting, *self._late])
+        ending = RunEnding(self.journal.clock, failures_of([*self._waiting, *self._late]))
         apps = [daemon for daemon in self._late if isinstance(daemon, TaskDaemon)]
         for daemon in self._waiting:
             ending.take(daemon.end_input)
@@ -327,7 +326,7 @@ class RunSetup:
         if apps and error is None:
             await ending.wait(settle)
         await ending.wait(supervisor.stop)
-        ending.raise_for(error, failed)
+        ending.raise_for(error)
 
     def begin(self) -> None:
         """From now on, this process reaches the servers of runs and what is listed, and nothing else outside."""
@@ -410,6 +409,11 @@ class _RunDaemon(Daemon):
     def __init__(self, host: Host, journal: Journal) -> None:
         super().__init__(f"the run {host.settings.name}", journal)
         self._host = host
+
+    @property
+    def failures(self) -> tuple[BaseException, ...]:
+        """Its own, and those of the parts of the run."""
+        return (*super().failures, *failures_of(self._host.daemons))
 
     async def _start(self) -> None:
         await self._host.__aenter__()
