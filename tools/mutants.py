@@ -215,13 +215,23 @@ class _Chosen:
             self.failed.append(report.nodeid)
 
 
+def _default_signals() -> None:
+    """Handle signals as a program does that was started at a terminal.
+
+    `nohup`, and a shell's background, have some of them ignored, and tests wait for those.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def _forked(work: Callable[[], int], limit: float, log: Path) -> int | None:
     """The exit code of `work` in a process of its own; None if it took longer than `limit` seconds."""
     sys.stdout.flush()
     child = os.fork()
     if not child:
         os.setsid()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _default_signals()
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
