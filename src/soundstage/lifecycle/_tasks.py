@@ -30,7 +30,7 @@ class StartedTasks:
         self._factory = _Telling.of(asyncio.get_running_loop())
 
     def own(self) -> None:
-        """What the running task starts is of this daemon."""
+        """Count what the running task starts as the daemon's."""
         _whose.set(self)
 
     def adopt(self, task: asyncio.Task[Any]) -> None:
