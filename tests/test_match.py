@@ -182,8 +182,10 @@ def test_a_value_of_another_kind_under_a_not_is_an_error_unless_equality_is_mean
     if isinstance(wrong, dict):
         assert condition.matches(kind)
         return
-    with pytest.raises(MatchError, match="would be true of any"):
+    with pytest.raises(MatchError, match="would be true of any") as caught:
         condition.matches(kind)
+    assert caught.value.seen == str(preview(kind))
+    assert caught.value.hint.startswith("compare with {'equals': ...}")
     assert condition.matches(None), "what is missing is none of it"
     assert not condition.matches(wrong)
 
@@ -247,6 +249,7 @@ def test_a_mapping_has_exactly_one_known_operator(written):
     with pytest.raises(MatchError, match="one operator") as caught:
         matcher(written)
     assert caught.value.expected == "one of any, all, not, text, equals"
+    assert caught.value.seen == (", ".join(written) or "an empty mapping")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from soundstage.clock import SystemClock, VirtualClock
@@ -89,6 +91,10 @@ def test_a_world_that_is_not_there_says_how_it_is_added():
             r"add\(Shop, \.\.\.\).*prize.*it takes price, ids, within, name",
         ),
         (lambda builder: builder.add(Shop, 1, 2), r"add\(Shop, \.\.\.\): too many positional arguments"),
+        (
+            lambda builder: builder.add(partial(Shop, price=2), prize=3),
+            r"add\(functools.partial\(.*Shop.*prize",
+        ),
         (lambda builder: builder.add(Plain, 1), "too many positional arguments; it takes no options"),
         (lambda builder: builder.add("shop"), "add takes the class of a world, and got str"),
     ],

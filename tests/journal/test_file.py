@@ -185,7 +185,7 @@ def test_a_value_that_a_file_cannot_hold_is_an_error_and_leaves_no_trace(path):
 
 def test_a_second_writer_is_refused_in_this_process_and_in_another(path):
     journal = Journal(path)
-    with pytest.raises(OSError, match="is in use"):
+    with pytest.raises(OSError, match=r"is in use[\s\S]*has it open[\s\S]*end that run first"):
         Journal(path)
     code = "import sys; from soundstage.journal import Journal; Journal(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)

@@ -90,6 +90,7 @@ def test_an_unknown_class_is_an_error_with_the_nearest_name():
     with pytest.raises(MatchError, match="no event class is called 'MesageSent'") as caught:
         event("MesageSent")
     assert caught.value.hint.startswith("did you mean 'MessageSent'")
+    assert caught.value.expected.startswith("one of ")
     with pytest.raises(MatchError, match="import the module"):
         event("Xyzzy")
 

@@ -152,6 +152,12 @@ def test_a_piece_of_a_reply_is_quoted_and_one_without_content_is_named(chunk, wo
             journal.FileChanged(path="a", change="modified", patch="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"),
             ("modified a", "+1 -1"),
         ),
+        (
+            journal.HookFired(
+                hook="lint", event="PreToolUse", call_id="c1", outcome="success", output="fine"
+            ),
+            ("lint", "PreToolUse", "c1", "success", "fine"),
+        ),
         (journal.FactMissed(what="commits", reason="git is away"), ("commits: git is away",)),
         (journal.Committed(hash="abcdef0123456", subject="fix"), ("abcdef012", "fix")),
         (

@@ -89,8 +89,10 @@ def test_a_stall_without_end_lasts_as_long_as_anybody_could_wait(inner, request_
     ],
 )
 def test_a_schedule_that_means_nothing_is_refused(inner, faults, message):
-    with pytest.raises(ScriptError, match=message):
+    with pytest.raises(ScriptError, match=message) as caught:
         FaultyModel(inner, faults)
+    assert caught.value.expected
+    assert caught.value.seen
 
 
 @pytest.mark.parametrize(

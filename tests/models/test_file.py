@@ -308,6 +308,18 @@ def test_a_python_file_defines_a_script(write, ask):
     assert ask(ScriptedModel(load_script(name)), model="gpt").text == "gpt"
 
 
+def test_a_python_file_is_not_run_as_a_program_and_can_tell_who_loads_it(write):
+    name = write(
+        """
+        from soundstage.models import Script
+        script = Script()
+        script.on().reply(__name__)
+        """,
+        "script.py",
+    )
+    assert load_script(name).rules[0].reply.text == "soundstage_script"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soundstage.clock import run
+from soundstage.errors import MatchError
 from soundstage.journal import Journal, ModelRequested
 from soundstage.models import AgentSpec, JournaledModel, Script, ScriptedModel, When, complete
 from soundstage.models._identify import Identifier
@@ -64,3 +65,10 @@ def test_an_agent_that_is_added_later_is_journaled_too(request_of):
     script.agent("executor", system="executor")
     run(complete(model, request_of(prompt="executor")))
     assert journal.events(ModelRequested)[0].request.caller.agent == "executor"
+
+
+def test_a_phase_without_a_group_is_refused_with_what_was_written_and_how_it_is_written():
+    with pytest.raises(MatchError, match="expression with a group") as caught:
+        Identifier([AgentSpec(name="a", when=When(system="a"), phase="/Phase: plan/")])
+    assert caught.value.seen == "/Phase: plan/"
+    assert caught.value.hint == "write it like /Phase: (\\w+)/"

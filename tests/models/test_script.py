@@ -123,7 +123,10 @@ def test_a_misspelt_condition_gets_the_nearest_name():
         (lambda on: on.reply(), "a reply needs one of"),
         (lambda on: on.reply(txt="x"), "a reply has no field 'txt'.*did you mean 'text'"),
         (lambda on: on.reply("x", error={"status": 500}), "either text or error"),
-        (lambda on: on.reply(text="x", chunks=["x"]), "one of text, chunks and blocks"),
+        (
+            lambda on: on.reply(text="x", chunks=["x"]),
+            "one of text, chunks and blocks, not text and chunks",
+        ),
         (lambda on: on.reply(blocks=[], tool_calls=[call("x")]), "tool calls as blocks"),
         (lambda on: on.reply(blocks=[{"text": "x", "thinking": "y"}]), "exactly one of"),
         (lambda on: on.reply(3), "this is not a reply"),

@@ -60,3 +60,14 @@ def test_an_agent_that_works_on_after_its_call_has_ended_has_the_next_one():
     exchange(journal, sub, user("look again"), ToolCall(id="second", name="Read", arguments={}))
     found = {use.call_id: use.parent for use in build_trace(journal.read()).tools}
     assert (found["first"], found["second"]) == ("a", "b")
+
+
+def test_an_agent_works_in_the_call_of_its_first_request_until_that_has_a_result():
+    journal = Journal()
+    sub = Caller(agent="sub", conversation="s", parent="main")
+    exchange(journal, Caller(conversation="s"), user("go"), agent_call("a", prompt="look"))
+    exchange(journal, sub, user("look"), ToolCall(id="first", name="Read", arguments={}))
+    exchange(journal, Caller(agent="main", conversation="s"), user("more"), agent_call("b", prompt="and on"))
+    exchange(journal, sub, user("and on"), ToolCall(id="second", name="Read", arguments={}))
+    found = {use.call_id: use.parent for use in build_trace(journal.read()).tools}
+    assert (found["first"], found["second"]) == ("a", "a")

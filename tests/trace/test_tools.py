@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soundstage.journal import ModelRequested, ModelResponded, ToolCalled, ToolReturned
+from soundstage.journal import HookFired, ModelRequested, ModelResponded, ToolCalled, ToolReturned
 from soundstage.messages import Caller, ModelRequest, ModelResponse, assistant, call, tool, user
 from soundstage.trace import build_trace
 
@@ -319,3 +319,13 @@ def test_every_call_of_a_reply_is_listed_whatever_its_id(new_tape, ids, reported
     for one in ids if reported else ():
         talk.tape.add(ToolCalled(call_id=one, name="t", agent="a", conversation="c"), cause=done)
     assert [use.call_id for use in build_trace(talk.tape.records).tools] == ids
+
+
+def test_a_call_that_a_hook_has_told_of_is_the_one_that_the_runtime_then_runs(tape):
+    tape.add(HookFired(hook="guard", event="PreToolUse", call_id="1", input={"tool_name": "read"}))
+    at = tape.add(
+        ToolCalled(call_id="1", name="read", arguments={"path": "a"}, agent="ada", conversation="s")
+    )
+    tape.add(ToolReturned(call_id="1", text="A"), cause=at)
+    (use,) = build_trace(tape.records).tools
+    assert (use.name, use.arguments, use.agent, use.result) == ("read", {"path": "a"}, "ada", "A")
