@@ -80,10 +80,10 @@ def test_a_call_is_linked_with_the_reply_that_asked_for_it():
     assert causes.of("find", {"q": "b"}, {}) is None
 
 
-def test_there_are_ten_kinds_of_events():
+def test_there_are_twelve_kinds_of_events():
     own = [kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)]
     own = [kind for kind in own if kind.__module__ == events.__name__]
-    assert len(own) == 10
+    assert len(own) == 12
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,12 @@ from ._answer import (
     text_of as text_of,
 )
 from ._backend import Served as Served
+from ._call import (
+    McpCall as McpCall,
+)
+from ._call import (
+    this_call as this_call,
+)
 from ._catalog import McpTool as McpTool
 from ._client import Upstream as Upstream
 from ._config import (
@@ -20,6 +26,12 @@ from ._config import (
     split_claude_tool as split_claude_tool,
 )
 from ._daemon import McpDaemon as McpDaemon
+from ._events import (
+    McpClientAnswered as McpClientAnswered,
+)
+from ._events import (
+    McpClientAsked as McpClientAsked,
+)
 from ._events import (
     McpConnectionChanged as McpConnectionChanged,
 )

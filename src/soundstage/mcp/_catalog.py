@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from soundstage.errors import ScriptError
@@ -11,6 +11,9 @@ from soundstage.mcp._answer import Json, ToolAnswer, text_block
 
 ANYTHING: Final[Json] = {"type": "object"}  # a schema that every call satisfies
 _SLOT: Final = re.compile(r"\{(\w+)\}")
+
+Completion = Sequence[str] | Callable[[str, Mapping[str, str]], Any]
+"""Values of an argument; or a function of what has been typed and of the other arguments, which may be async."""
 
 
 class McpTool(NamedTuple):
@@ -54,6 +57,8 @@ class McpResource(NamedTuple):
         name: for people.
         description: what it is.
         mime_type: of the content.
+        completes: for the names in a template, the values that clients may offer: a list, or a function of what
+            has been typed and of the other arguments.
     """
 
     uri: str
@@ -61,6 +66,7 @@ class McpResource(NamedTuple):
     name: str = ""
     description: str = ""
     mime_type: str = ""
+    completes: Mapping[str, Completion] = {}
 
     @property
     def is_template(self) -> bool:
@@ -94,12 +100,14 @@ class McpPrompt(NamedTuple):
             arguments that returns a text or such pairs.
         description: what it is for.
         arguments: for each argument what it is; those that must be given end in `*`.
+        completes: for arguments, the values that clients may offer, as of `McpResource`.
     """
 
     name: str
     messages: tuple[tuple[str, str], ...] | Callable[..., Any]
     description: str = ""
     arguments: Mapping[str, str] = {}
+    completes: Mapping[str, Completion] = {}
 
     @property
     def required(self) -> list[str]:
@@ -122,6 +130,11 @@ class McpPrompt(NamedTuple):
         filled = [(role, _filled(text, {} if callable(self.messages) else arguments)) for role, text in pairs]
         messages = [{"role": role, "content": text_block(text)} for role, text in filled]
         return {"description": self.description, "messages": messages}
+
+
+def slots_of(uri: str) -> list[str]:
+    """The names in the address of a template."""
+    return _SLOT.findall(uri)
 
 
 def _filled(text: str, arguments: Mapping[str, str]) -> str:

@@ -120,6 +120,29 @@ class McpNotified(Event, frozen=True, kw_only=True):
         return f"{self.by}: {self.method}"
 
 
+class McpClientAsked(Event, frozen=True, kw_only=True):
+    """A server asked its client: for an answer of its model, for one of its user, or for its folders."""
+
+    method: str
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    connection: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.method} of connection {self.connection}"
+
+
+class McpClientAnswered(Event, frozen=True, kw_only=True):
+    """The client answered what a server asked it. `error` says why not, if it did not."""
+
+    method: str
+    result: dict[str, Any] = msgspec.field(default_factory=dict)
+    error: str = ""
+    connection: int = 0
+
+    def __str__(self) -> str:
+        return joined_facts(f"{self.method} of connection {self.connection}", self.error)
+
+
 class McpMessageRefused(Event, frozen=True, kw_only=True):
     """A client sent what the server cannot take. `text` is its beginning."""
 

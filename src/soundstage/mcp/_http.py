@@ -10,6 +10,7 @@ Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transport
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -128,7 +129,7 @@ class HttpSide:
             await self._answer_json(await exchange.wait(session.request(message)), headers, exchange, session)
             return
         await exchange.begin(200, {**_EVENTS, **headers})
-        delivery = await exchange.wait(session.request(message))
+        delivery = await self._streamed(session, message, exchange)
         for place, answer in enumerate(delivery.messages, start=1):
             last = delivery.cut and place == len(delivery.messages)
             exchange.write(b"event: message\ndata: " + answer + (b"" if last else b"\n\n"))
@@ -136,6 +137,19 @@ class HttpSide:
             await self._cut(exchange, session)
         else:
             await exchange.end()
+
+    async def _streamed(self, session: McpSession, message: Request, exchange: Exchange) -> Delivery:
+        """The answer to a request, after all that belongs before it has been sent."""
+        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        answering = asyncio.create_task(session.request(message, lines.put_nowait), name="answer a stream")
+        answering.add_done_callback(lambda _: lines.put_nowait(None))
+        try:
+            while (line := await exchange.wait(lines.get())) is not None:
+                exchange.write(b"event: message\ndata: " + line + b"\n\n")
+            return answering.result()
+        finally:
+            answering.cancel()
+            await asyncio.wait([answering])
 
     async def _answer_json(
         self, delivery: Delivery, headers: dict[str, str], exchange: Exchange, session: McpSession

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,7 +10,16 @@ import msgspec
 from soundstage.errors import ScriptError
 from soundstage.match import preview
 from soundstage.mcp._answer import Given, Json, Mishap, ToolAnswer, as_answer
-from soundstage.mcp._catalog import ANYTHING, McpPrompt, McpResource, McpTool, need_name
+from soundstage.mcp._call import LOGGED, LogLevel, log_params
+from soundstage.mcp._catalog import (
+    ANYTHING,
+    Completion,
+    McpPrompt,
+    McpResource,
+    McpTool,
+    need_name,
+    slots_of,
+)
 from soundstage.mcp._function import function_tool
 from soundstage.mcp._rules import KINDS, call_conditions
 from soundstage.scripts import Conditions, Rule, RuleTable, Serving
@@ -190,6 +199,7 @@ class McpScript:
         name: str = "",
         description: str = "",
         mime_type: str = "",
+        completes: Mapping[str, Completion] | None = None,
     ) -> None:
         """Declare a resource, or replace one.
 
@@ -199,12 +209,15 @@ class McpScript:
             name: for people; the address unless given.
             description: what it is.
             mime_type: of the content.
+            completes: for the names in a template, values that a client may offer (`completion/complete`): a list,
+                or a function of what has been typed and of the other arguments.
 
         Raises:
-            ScriptError: for a blank address.
+            ScriptError: for a blank address, or completions of a name that is not in it.
         """
         known = need_name("a resource", uri) in self.resources
-        self.resources[uri] = McpResource(uri, content, name, description, mime_type)
+        self.resources[uri] = McpResource(uri, content, name, description, mime_type, dict(completes or {}))
+        _need_slots(uri, slots_of(uri), completes or {})
         self._changed("resources", uri=uri if known else "")
 
     def prompt(
@@ -214,6 +227,7 @@ class McpScript:
         *,
         description: str = "",
         arguments: Mapping[str, str] | None = None,
+        completes: Mapping[str, Completion] | None = None,
     ) -> None:
         """Declare a prompt, or replace one.
 
@@ -223,16 +237,36 @@ class McpScript:
                 a text; or a function of the arguments that returns either.
             description: what it is for.
             arguments: for each argument what it is. `topic*` must be given.
+            completes: for arguments, values that a client may offer, as of `resource`.
 
         Raises:
-            ScriptError: for a blank name.
+            ScriptError: for a blank name, or completions of an argument that it does not have.
         """
         said: Any = (("user", messages),) if isinstance(messages, str) else messages
         said = said if callable(said) else tuple((str(role), str(text)) for role, text in said)
-        self.prompts[need_name("a prompt", name)] = McpPrompt(name, said, description, dict(arguments or {}))
+        made = McpPrompt(name, said, description, dict(arguments or {}), dict(completes or {}))
+        _need_slots(
+            need_name("a prompt", name), [one.removesuffix("*") for one in made.arguments], made.completes
+        )
+        self.prompts[name] = made
         self._changed("prompts")
 
     # what changes
+
+    def log(self, level: LogLevel, data: Any, *, logger: str = "") -> None:
+        """Send a line of the log to all clients of a server that runs, if they want lines of this level.
+
+        A tool that logs uses `this_call().log`, which reaches the one client that called it.
+
+        Args:
+            level: `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert` or `emergency`.
+            data: text or JSON.
+            logger: who says it.
+
+        Raises:
+            ScriptError: for another level.
+        """
+        self._tell(LOGGED, log_params(level, data, logger))
 
     def change_tool(self, name: str, **changes: Any) -> None:
         """Change a tool that is there: `description`, `schema`, `title`... Clients of a server that runs are told.
@@ -306,3 +340,15 @@ class McpScript:
 
     def _changed(self, what: str, *, uri: str = "") -> None:
         """Something is different now; a server that runs tells its clients."""
+
+    def _tell(self, method: str, params: Json) -> None:
+        """Tell clients something, if this is a server that runs."""
+
+
+def _need_slots(what: str, slots: Sequence[str], completes: Mapping[str, Completion]) -> None:
+    unknown = [name for name in completes if name not in slots]
+    if unknown:
+        raise ScriptError(
+            f"{what} has no argument {unknown[0]!r} to complete",
+            expected="one of " + (", ".join(slots) or "none"),
+        )

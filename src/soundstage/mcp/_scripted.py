@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from soundstage.errors import NoMatchError, ScriptError
 from soundstage.match import preview
 from soundstage.mcp._answer import DEFAULT, Given, Json, ToolAnswer
 from soundstage.mcp._backend import Served
-from soundstage.mcp._catalog import McpResource, McpTool
+from soundstage.mcp._call import LEVELS
+from soundstage.mcp._catalog import McpPrompt, McpResource, McpTool
 from soundstage.mcp._function import called
 from soundstage.mcp._jsonrpc import (
     INTERNAL_ERROR,
@@ -24,6 +25,8 @@ from soundstage.mcp._protocol import CALL, LISTS
 from soundstage.mcp._rules import CallFacts, no_answer
 from soundstage.mcp._script import McpScript
 from soundstage.tools import argument_problems
+
+_COMPLETIONS: Final = 100  # the most that the protocol allows
 
 
 class ScriptedBackend:
@@ -42,7 +45,10 @@ class ScriptedBackend:
 
     async def initialize(self, params: Json) -> Json:
         script = self._script
-        capabilities: Json = {"tools": {"listChanged": True}}
+        capabilities: Json = {"tools": {"listChanged": True}, "logging": {}}
+        completing = [one.completes for one in script.prompts.values()]
+        if any([*completing, *(one.completes for one in script.resources.values())]):
+            capabilities["completions"] = {}
         if script.resources:
             capabilities["resources"] = {"listChanged": True, "subscribe": True}
         if script.prompts:
@@ -171,6 +177,33 @@ async def _prompt(script: McpScript, params: Json) -> Json:
     return prompt.made(arguments)
 
 
+async def _complete(script: McpScript, params: Json) -> Json:
+    """Values for an argument of a prompt or a template that begin as what is there; a hundred at most."""
+    ref, argument = params.get("ref"), params.get("argument")
+    if not isinstance(ref, dict) or not isinstance(argument, dict):
+        raise RpcError(INVALID_PARAMS, "a completion has a ref and an argument, both objects")
+    key = {"ref/prompt": "name", "ref/resource": "uri"}.get(str(ref.get("type")), "")
+    known: Mapping[str, McpPrompt | McpResource] = script.prompts if key == "name" else script.resources
+    found = known.get(str(ref.get(key))) if key else None
+    if found is None:
+        raise RpcError(INVALID_PARAMS, f"Unknown reference: {preview(ref)}")
+    given, context = str(argument.get("value", "")), params.get("context")
+    others = context.get("arguments") if isinstance(context, dict) else None
+    values = found.completes.get(str(argument.get("name")), ())
+    if callable(values):
+        values = values(given, others if isinstance(others, dict) else {})
+        values = await values if inspect.isawaitable(values) else values
+    fitting = [value for value in map(str, values) if value.lower().startswith(given.lower())]
+    page = fitting[:_COMPLETIONS]
+    return {"completion": {"values": page, "total": len(fitting), "hasMore": len(fitting) > len(page)}}
+
+
+async def _set_level(_script: McpScript, params: Json) -> Json:
+    if params.get("level") not in LEVELS:
+        raise RpcError(INVALID_PARAMS, f"Invalid log level: {preview(params.get('level'))}")
+    return {}
+
+
 async def _nothing(_script: McpScript, _params: Json) -> Json:
     return {}
 
@@ -180,4 +213,6 @@ _OTHERS: Final[dict[str, Callable[[McpScript, Json], Awaitable[Json]]]] = {
     "resources/subscribe": _nothing,
     "resources/unsubscribe": _nothing,
     "prompts/get": _prompt,
+    "completion/complete": _complete,
+    "logging/setLevel": _set_level,
 }

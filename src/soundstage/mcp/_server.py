@@ -6,6 +6,7 @@ from pathlib import Path
 
 from soundstage.clock import IdSource, validate_seconds
 from soundstage.journal import Journal
+from soundstage.mcp._answer import Json
 from soundstage.mcp._daemon import McpDaemon
 from soundstage.mcp._file import load_mcp_script
 from soundstage.mcp._script import McpScript
@@ -83,3 +84,6 @@ class McpServer(McpScript, McpDaemon):
 
     def _changed(self, what: str, *, uri: str = "") -> None:
         self._tell_changed(what, tuple(getattr(self, what)), uri)
+
+    def _tell(self, method: str, params: Json) -> None:
+        self.tell_clients(method, params)

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from soundstage.errors import SoundstageError
 from soundstage.mcp._answer import Json, text_of
 from soundstage.mcp._backend import Served
+from soundstage.mcp._call import CURRENT, LEVELS, McpCall, Questions, Send
 from soundstage.mcp._core import McpCore
 from soundstage.mcp._events import (
     KEPT,
@@ -78,16 +79,24 @@ class McpSession:
         self._ready = False
         self._subscribed: set[Any] = set()
         self._at_work: dict[Id, asyncio.Task[Delivery]] = {}
+        self._questions = Questions(core, number)
         self.opened_at = self._changed("opened")
 
     # from the client
 
-    async def request(self, request: Request) -> Delivery:
-        """Answer a request; nothing is sent if it was cancelled."""
+    async def request(self, request: Request, send: Send | None = None) -> Delivery:
+        """Answer a request; nothing is sent if it was cancelled.
+
+        Args:
+            request: what the client asks.
+            send: sends what belongs to the request before its answer; on the outbox unless given.
+        """
         if request.id in self._at_work:
             error = RpcError(INVALID_REQUEST, f"there is another request with the id {request.id!r}")
             return Delivery((error_bytes(request.id, error.as_json()),))
-        task = asyncio.create_task(self._delivery(request), name=f"{self._core.name} {request.method}")
+        task = asyncio.create_task(
+            self._delivery(request, send or self._put), name=f"{self._core.name} {request.method}"
+        )
         self._at_work[request.id] = task
         try:
             await asyncio.wait([task])
@@ -102,6 +111,8 @@ class McpSession:
     def take(self, message: Notification | RpcAnswer | RpcRefused) -> None:
         """Take what is no request."""
         if isinstance(message, RpcAnswer):
+            if self._questions.take(message):
+                return
             message = RpcRefused(INVALID_REQUEST, "an answer to a request that was not made", str(message.id))
         if isinstance(message, RpcRefused):
             event = McpMessageRefused(text=message.text, reason=message.reason, connection=self.number)
@@ -124,9 +135,14 @@ class McpSession:
         """Tell the client something, if hands have been shaken and it wants to know."""
         if not self._ready or (method == _UPDATED and params.get("uri") not in self._subscribed):
             return
+        if not self._questions.wants(method, params):
+            return
         told = McpNotified(method=method, params=params, connection=self.number, by="server")
         self._core.tell(told, self.opened_at)
-        self.outbox.put_nowait(notification_bytes(method, params) + b"\n")
+        self._put(notification_bytes(method, params))
+
+    def _put(self, message: bytes) -> None:
+        self.outbox.put_nowait(message + b"\n")
 
     def end(
         self,
@@ -164,9 +180,9 @@ class McpSession:
 
     # one request
 
-    async def _delivery(self, request: Request) -> Delivery:
+    async def _delivery(self, request: Request, send: Send) -> Delivery:
         if request.method == CALL and self._protocol:
-            return await self._call(request)
+            return await self._call(request, send)
         try:
             result = await self._served(request)
         except Exception as error:  # noqa: BLE001  (each is an answer of the protocol)
@@ -187,6 +203,8 @@ class McpSession:
             self._subscribed.add(request.params.get("uri"))
         if request.method == "resources/unsubscribe":
             self._subscribed.discard(request.params.get("uri"))
+        if request.method == "logging/setLevel" and request.params.get("level") in LEVELS:
+            self._questions.level = str(request.params["level"])
         self._tell_served(request, names=_names(served.result.get(LISTS.get(request.method, ""))))
         return served.result
 
@@ -197,7 +215,8 @@ class McpSession:
         if fault is not None:
             await self._suffer(fault)
         found = await self._core.backend.initialize(params)
-        client = params.get("clientInfo")
+        able, client = params.get("capabilities"), params.get("clientInfo")
+        self._questions.capabilities = able if isinstance(able, dict) else {}
         if isinstance(client, dict):
             self._client = f"{client.get('name', '')} {client.get('version', '')}".strip()
         self._protocol = agreed(params.get("protocolVersion"))
@@ -235,7 +254,7 @@ class McpSession:
 
     # one call
 
-    async def _call(self, request: Request) -> Delivery:
+    async def _call(self, request: Request, send: Send) -> Delivery:
         core, params = self._core, request.params
         tool, arguments = str(params.get("name", "")), params.get("arguments")
         arguments = arguments if isinstance(arguments, dict) else {}
@@ -248,6 +267,7 @@ class McpSession:
             call_id=asked.call_id if asked is not None else "",
         )
         position = core.tell(called, asked.position if asked is not None else self.opened_at)
+        CURRENT.set(McpCall(self._questions, core, self.number, params, send, position))  # of this task alone
         try:
             fault = core.strike("call", tool=tool, connection=self.number, cause=position)
             served = await self._result(request, fault)
