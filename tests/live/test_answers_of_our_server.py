@@ -34,7 +34,7 @@ from soundstage.messages import (
     user,
 )
 from soundstage.wire import CODECS, AnswerStamp
-from soundstage.wire._parts import SEAL
+from soundstage.wire._signatures import sign
 from support.answers import in_pieces, read
 from support.replies import replies
 
@@ -125,7 +125,7 @@ def anthropic(response: ModelResponse) -> list[Part]:
     found: list[Part] = []
     for part in response.parts:
         if isinstance(part, Thinking):
-            found.append(Thinking(text=part.text, signature=part.signature or SEAL))
+            found.append(Thinking(text=part.text, signature=part.signature or sign(part.text)))
         elif not isinstance(part, Text) or part.text:
             found.append(typed(part))
     return found

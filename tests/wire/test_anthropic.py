@@ -33,7 +33,7 @@ from soundstage.messages import (
 from soundstage.wire import AnswerStamp
 from soundstage.wire._anthropic import AnthropicMessages
 from soundstage.wire._codec import TokenCount
-from soundstage.wire._parts import SEAL
+from soundstage.wire._signatures import sign
 
 CODEC = AnthropicMessages()
 STAMP = AnswerStamp("a" * 24, 1_700_000_000)
@@ -169,7 +169,7 @@ def test_thinking_without_a_seal_gets_ours_since_clients_must_send_one_back():
         "signature_delta",
         None,
     ]
-    assert found[4]["delta"]["signature"] == SEAL
+    assert found[4]["delta"]["signature"] == sign("hm")
 
 
 def test_blocks_that_we_do_not_interpret_go_out_whole():

@@ -32,7 +32,7 @@ from soundstage.wire import AnswerStamp, Codec
 from soundstage.wire._anthropic import AnthropicMessages
 from soundstage.wire._gemini import Gemini
 from soundstage.wire._openai_chat import OpenAIChat
-from soundstage.wire._parts import SEAL
+from soundstage.wire._signatures import sign
 from support.replies import ARGUMENTS, JSON, replies
 
 STAMP = AnswerStamp("a" * 24, 1_700_000_000)
@@ -273,7 +273,9 @@ def sealed(response: ModelResponse, format_name: str) -> ModelResponse:
     if format_name != "anthropic":
         return response
     parts = [
-        Thinking(text=part.text, signature=part.signature or SEAL) if isinstance(part, Thinking) else part
+        Thinking(text=part.text, signature=part.signature or sign(part.text))
+        if isinstance(part, Thinking)
+        else part
         for part in response.parts
     ]
     return msgspec.structs.replace(response, parts=tuple(parts))

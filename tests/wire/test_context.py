@@ -10,6 +10,7 @@ from soundstage.journal import ModelRequested
 from soundstage.messages import Usage
 from soundstage.models import Reply, Script
 from soundstage.models._reply import BlockSpec
+from soundstage.wire._signatures import sign
 from support.wires import WIRES, error_of, run, serving
 
 LONG = "tea " * 60_000  # 60,000 tokens
@@ -223,7 +224,7 @@ def test_thinking_of_old_turns_is_cleared_as_the_edit_says(edit, cleared):
     script.on(user="last").reply("done")
     history = []
     for number in range(3):
-        thought = {"type": "thinking", "thinking": "t" * 20, "signature": "s"}
+        thought = {"type": "thinking", "thinking": "t" * 20, "signature": sign("t" * 20)}
         history += [
             user(f"question {number}"),
             {

@@ -62,6 +62,9 @@ def _parse_folder(folder: Path) -> ParsedScript:
         default=next((part.default for part in reversed(parts) if part.default is not None), None),
         strict=next((part.strict for part in reversed(parts) if part.strict is not None), None),
         name=next((part.name for part in parts if part.name), ""),
+        check_signatures=next(
+            (part.check_signatures for part in reversed(parts) if part.check_signatures is not None), None
+        ),
     )
 
 
@@ -119,7 +122,7 @@ def _script(node: SourceNode, report: SourceReport) -> ParsedScript:
         for rule, item in zip(spec.rules, items_of(node, "rules"), strict=True)
     )
     default = as_reply(spec.default) if spec.default is not None else None
-    return ParsedScript((), spec.agents, rules, default, spec.strict, spec.name)
+    return ParsedScript((), spec.agents, rules, default, spec.strict, spec.name, spec.check_signatures)
 
 
 def _check_rules(node: SourceNode, report: SourceReport) -> None:

@@ -30,3 +30,4 @@ class ParsedScript(NamedTuple):
     default: Reply | None = None
     strict: bool | None = None
     name: str = ""
+    check_signatures: bool | None = None

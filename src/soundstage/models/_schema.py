@@ -18,7 +18,7 @@ def script_schema() -> dict[str, Any]:
 
     Example:
         >>> sorted(script_schema()["properties"])[:3]
-        ['$schema', 'agents', 'default']
+        ['$schema', 'agents', 'check_signatures']
     """
     top = published_schema(ScriptSpec, "Soundstage script")
     parts = top["$defs"]

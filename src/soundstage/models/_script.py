@@ -100,6 +100,8 @@ class Script:
         strict: a request that no rule answers is an error, and so is a rule that was never used. Unless it is said,
             runs of a `HostBuilder` and of the pytest plugin are strict, if the script has no default reply.
         name: what it is about, for people.
+        check_signatures: whether thinking that comes back without the signature that it had is refused, as providers
+            do. False for histories that are written by hand.
 
     Example:
         >>> script = Script()
@@ -110,9 +112,10 @@ class Script:
         3
     """
 
-    def __init__(self, *, strict: bool | None = None, name: str = "") -> None:
+    def __init__(self, *, strict: bool | None = None, name: str = "", check_signatures: bool = True) -> None:
         self.strict = strict
         self.name = name
+        self.check_signatures = check_signatures
         self.rules = RuleTable(KINDS, within=WITHIN)
         self.agents: list[AgentSpec] = []
         self.default: Reply = NOTHING
@@ -181,6 +184,8 @@ class Script:
             raise
         self.default = parsed.default if parsed.default is not None else self.default
         self.strict = self.strict if parsed.strict is None else parsed.strict
+        if parsed.check_signatures is not None:
+            self.check_signatures = parsed.check_signatures
         self.name = self.name or parsed.name
         self.version += 1
         return len(parsed.rules)
@@ -387,7 +392,7 @@ def load_script(path: Path | str) -> Script:
 def load_rules(script: Script, text: str, *, source: str = "script") -> int:
     """Add the rules of a script in YAML or JSON to `script`; return how many.
 
-    Its `agents` are added too, and its `default` and `strict` hold from now on, if it has any.
+    Its `agents` are added too, and its `default`, `strict` and `check_signatures` hold from now on, if it has any.
 
     Args:
         script: gets the rules; a model that uses it takes them up at its next request.

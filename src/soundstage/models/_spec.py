@@ -43,6 +43,8 @@ class ScriptSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         rules: what the model says; asked by priority, then in the order of the file.
         default: the reply when no rule matches.
         strict: a request that no rule answers is an error, and so is a rule that was never used.
+        check_signatures: false for histories with thinking that are written by hand; otherwise thinking that comes back
+            without the signature that it had is refused, as providers do.
     """
 
     schema: str = msgspec.field(default="", name="$schema")
@@ -53,3 +55,4 @@ class ScriptSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     rules: tuple[RuleSpec, ...]
     default: Answer | None = None
     strict: bool | None = None
+    check_signatures: bool | None = None

@@ -139,7 +139,8 @@ def _request(given: Block, format: str) -> ModelRequest:  # noqa: A002
 def _check_fields(given: Block, format: str) -> None:  # noqa: A002
     if given.get("thread") is not None:
         raise RequestRejected(
-            "thread: Soundstage does not hold threads; send the full conversation without `thread`.",
+            "thread: only POST /v1/messages takes one; send the full conversation without `thread`.",
+            param="thread",
             code="thread_unsupported_request",
         )
     ANTHROPIC.check(given)

@@ -6,7 +6,7 @@ usage, then `message_stop`. One block is open at a time, so a new block index cl
 Source: the provider's reference for streamed messages and for errors.
 
 `message_start` estimates the tokens that went in, as scripted usage does; `message_delta` has the final numbers, and
-they replace the estimate. Thinking without a signature gets one of ours, since clients have to send one back.
+they replace the estimate. Thinking without a signature gets one of ours, since clients have to send it back.
 
 An opaque part that is a field belongs to the block before it, or to the message. In a stream, citations have deltas;
 another field of a block has none, and is left out. The summary of a compaction comes in one delta.
@@ -39,7 +39,8 @@ from soundstage.messages import (
 from soundstage.models import asked_tokens
 from soundstage.wire import _sse
 from soundstage.wire._codec import AnswerStamp, ErrorAnswer
-from soundstage.wire._parts import SEAL, BlockChunk, check_first, is_field
+from soundstage.wire._parts import BlockChunk, check_first, is_field
+from soundstage.wire._signatures import sign
 
 FINISH: Final[dict[FinishReason, str]] = {
     "stop": "end_turn",
@@ -64,7 +65,7 @@ ERRORS: Final = {
 OF_MESSAGE: Final = ("container", "stop_details", "context_management")  # fields that are not a block's
 OF_USAGE: Final = ("iterations",)
 COMPACTION: Final = "compaction"
-DETAILED: Final = ("thread_unsupported_request",)  # codes that clients look for
+DETAILED: Final = "thread_"  # begins the codes that clients look for
 _PING: Final = _sse.event("ping", {"type": "ping"})
 _STOP: Final = _sse.event("message_stop", {"type": "message_stop"})
 
@@ -127,7 +128,7 @@ def _block(part: Part, *, omitted: bool) -> dict[str, Any]:
         return {"type": "text", "text": part.text}
     if isinstance(part, Thinking):
         shown = "" if omitted else part.text
-        return {"type": "thinking", "thinking": shown, "signature": part.signature or SEAL}
+        return {"type": "thinking", "thinking": shown, "signature": part.signature or sign(part.text)}
     if isinstance(part, ToolCall):
         # Arguments that are no JSON object have no place here; their text shows what the model said.
         return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.raw or part.arguments}
@@ -157,7 +158,8 @@ class MessageEncoder:
         self._number = -1  # of the open block, as the events count
         self._open = False
         self._signature = ""
-        self._unsealed = ""  # the seal of the open block, if it brings none
+        self._thought: list[str] = []  # the words of the open block,
+        self._thinks = False  # if it is thinking
         self._delta = b""
         self._fields: dict[str, Any] = {}  # of the message, for its end
         self._steps: dict[str, Any] = {}  # of its usage
@@ -183,6 +185,7 @@ class MessageEncoder:
         elif isinstance(chunk, ThinkingChunk):
             piece = "" if self._omits else chunk.text
             self._signature += chunk.signature
+            self._thought.append(chunk.text)
         return started + self._delta + _sse.encode_json(piece) + b"}}\n\n" if piece else started
 
     def _field(self, chunk: OpaqueChunk) -> bytes:
@@ -206,7 +209,7 @@ class MessageEncoder:
         stopped = self._stop()
         self._index, self._open = chunk.index, True
         self._number += 1
-        self._unsealed = SEAL if isinstance(chunk, ThinkingChunk) else ""
+        self._thinks = isinstance(chunk, ThinkingChunk)
         content, delta = _opening(chunk)
         self._kind = content["type"]
         self._delta = (
@@ -221,7 +224,10 @@ class MessageEncoder:
         if not self._open:
             return b""
         self._open = False
-        seal, self._signature = self._signature or self._unsealed, ""
+        seal, self._signature = self._signature, ""
+        if self._thinks and not seal:
+            seal = sign("".join(self._thought))
+        self._thought = []
         delta = {"type": "signature_delta", "signature": seal}
         event = {"type": "content_block_delta", "index": self._number, "delta": delta}
         sealed = _sse.event("content_block_delta", event) if seal else b""
@@ -271,8 +277,10 @@ def _summary(chunk: BlockChunk, number: int) -> bytes:
 def _error(error: ProviderError | RequestRejected, stamp: AnswerStamp) -> dict[str, Any]:
     usual = ERRORS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
     shown: dict[str, Any] = {"type": error.kind or usual, "message": error.message}
-    if error.code in DETAILED:
+    if error.code.startswith(DETAILED):
         shown["details"] = {"error_code": error.code}
+        if isinstance(error, RequestRejected) and error.param:
+            shown["details"]["unsupported"] = [error.param]
     return {"type": "error", "error": shown, "request_id": f"req_{stamp.id}"}
 
 

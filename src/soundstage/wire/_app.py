@@ -46,6 +46,9 @@ from soundstage.wire._gemini import Gemini
 from soundstage.wire._openai_chat import OpenAIChat
 from soundstage.wire._openai_responses import OpenAIResponses
 from soundstage.wire._routes import MatchedRoute, find_route, format_of, methods_of, sdk_routes
+from soundstage.wire._signatures import IssuedSignatures
+from soundstage.wire._threads import FIELD as THREAD
+from soundstage.wire._threads import Threads
 
 CODECS: Final[dict[str, Codec]] = {
     codec.name: codec for codec in (OpenAIChat(), OpenAIResponses(), AnthropicMessages(), Gemini())
@@ -68,7 +71,8 @@ class WireApp:
         ids: where ids come from.
         token: if given, what clients must send as API key or as `x-soundstage-token`.
         control_token: what requests to `/_soundstage/` must bring; a random one unless given.
-        answers: of the Responses format that may be continued; the newest are kept. All, unless given.
+        answers: that may be continued, of the Responses format and of Anthropic's threads; the newest are kept. All,
+            unless given.
     """
 
     def __init__(
@@ -98,6 +102,8 @@ class WireApp:
         self._answered: dict[str, tuple[ModelRequest, ModelResponse]] = {}  # Responses that may be continued
         self._answers = answers
         self._let_go = 0  # of those
+        self._threads = Threads(answers)
+        self._issued = IssuedSignatures(model, answers)
         self._kinds: dict[str, Callable[[HttpRequest, Exchange, MatchedRoute], Awaitable[None]]] = {
             "generate": self._generate,
             "count": self._side,
@@ -205,10 +211,24 @@ class WireApp:
         await exchange.reply(200, {"content-type": "application/json"}, body)
 
     async def _generate(self, request: HttpRequest, exchange: Exchange, found: MatchedRoute) -> None:
-        codec = CODECS[found.format]
-        asked = codec.decode(request.body, found.parameters)
-        asked = self._continued(with_caller(asked, self._clean_headers(request)))
         stamp = self._stamp()
+        try:
+            await self._generate_as(stamp, request, exchange, found)
+        finally:
+            self._threads.end(f"msg_{stamp.id}")
+
+    async def _generate_as(
+        self, stamp: AnswerStamp, request: HttpRequest, exchange: Exchange, found: MatchedRoute
+    ) -> None:
+        codec = CODECS[found.format]
+        of_anthropic = codec.name == "anthropic"
+        body = request.body
+        if of_anthropic and THREAD in body:
+            body = self._threads.begin(f"msg_{stamp.id}", body)
+        asked = codec.decode(body, found.parameters)
+        asked = self._continued(with_caller(asked, self._clean_headers(request)))
+        if of_anthropic:
+            self._issued.check(asked, body)
         try:
             if asked.stream:
                 await self._stream(codec, asked, exchange, stamp)
@@ -237,6 +257,12 @@ class WireApp:
         return continued
 
     def _remember(self, asked: ModelRequest, chunks: list[ModelChunk], stamp: AnswerStamp) -> None:
+        """Keep what later requests refer to."""
+        if asked.format == "anthropic":
+            self._issued.keep(chunks)
+            if self._threads.holds(f"msg_{stamp.id}"):
+                message = msgspec.json.decode(CODECS[asked.format].encode(respond(chunks), asked, stamp))
+                self._threads.keep(message["id"], message["content"])
         if asked.format == "openai-responses" and asked.settings.get("store") is not False:
             self._answered[f"resp_{stamp.id}"] = (asked, respond(chunks))
             if self._answers is not None and len(self._answered) > self._answers:
@@ -281,6 +307,8 @@ class WireApp:
             await exchange.begin(200, {**headers, "content-length": str(len(body))})
             exchange.write(body[: len(body) // 2] if cut else body)
             await (exchange.cut() if cut else exchange.end())
+            if not cut:
+                self._remember(asked, chunks, stamp)
             return
         self._remember(asked, chunks, stamp)
         await exchange.reply(200, headers, body)

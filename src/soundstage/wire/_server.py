@@ -29,7 +29,8 @@ class ModelServer(ModelEndpoint):
         ids: where ids come from.
         head_within: seconds in which a client has to send the head of a request; then it gets 408.
         body_within: seconds in which it has to send the body.
-        answers: of the Responses format that may be continued; the newest are kept. All, unless given.
+        answers: that may be continued, of the Responses format and of Anthropic's threads; the newest are kept. All,
+            unless given.
 
     Raises:
         EnvironmentProblem: if the address is not loopback and there is no token.
