@@ -49,9 +49,30 @@ def test_the_text_of_a_message_is_its_plain_text():
     assert message.text == "a\nb"
 
 
+@pytest.mark.parametrize(
+    ("data", "readable"),
+    [
+        ({"type": "web_search_result", "title": "Tea", "url": "https://tea.test"}, "Tea\nhttps://tea.test"),
+        ({"type": "x", "source": {"type": "text", "media_type": "text/plain", "data": "words"}}, "words"),
+        ({"type": "x", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}, ""),
+        ({"image_url": "data:image/png;base64,AAAA"}, ""),
+        (
+            {"type": "reasoning", "id": "rs_1", "encrypted_content": "AAAA", "content": [{"text": "a"}, "b"]},
+            "a\nb",
+        ),
+        (None, ""),
+    ],
+)
+def test_the_texts_of_a_part_that_we_do_not_interpret_can_be_read_and_nothing_encoded(data, readable):
+    assert Message(role="user", parts=(Opaque(type="x", data=data),)).everything == readable
+    result = ToolResult(call_id="c", text="out", extra=(data,))
+    assert result.readable == "\n".join(filter(None, ["out", readable]))
+    assert Message(role="user", parts=(result,)).everything == result.readable
+
+
 def test_everything_readable_of_a_message_includes_thinking_results_and_arguments():
     parts = (Thinking(text="hmm"), call("f", {"x": 1}), ToolResult(call_id="1", text="out"), IMAGE)
-    assert Message(role="assistant", parts=parts).everything == 'hmm\nf {"x":1}\nout\n'
+    assert Message(role="assistant", parts=parts).everything == 'hmm\nf {"x":1}\nout\nx'
 
 
 def test_the_last_user_text_skips_messages_without_text():

@@ -13,7 +13,7 @@ never dropped. A reply is a stream of chunks; a complete `ModelResponse` is the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
 import msgspec
@@ -107,6 +107,11 @@ class ToolResult(_Tagged, frozen=True, kw_only=True, tag="tool_result"):
     name: str = ""
     extra: tuple[Any, ...] = ()  # content that is not text, as the provider's JSON
 
+    @property
+    def readable(self) -> str:
+        """The text, and what can be read in the content that is none."""
+        return "\n".join([self.text, *_texts(self.extra)]) if self.extra else self.text
+
 
 class Opaque(_Tagged, frozen=True, kw_only=True, tag="opaque"):
     """A part whose type we do not interpret (images, audio, files), kept as the provider's JSON."""
@@ -140,7 +145,7 @@ class Message(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults
 
     @property
     def everything(self) -> str:
-        """All readable text: plain text, thinking, tool results and the arguments of tool calls."""
+        """All readable text: plain text, thinking, tool results, arguments of tool calls, texts in opaque parts."""
         return "\n".join(_readable(part) for part in self.parts)
 
 
@@ -162,9 +167,35 @@ def reminder(text: str) -> str:
 
 
 def _readable(part: Part) -> str:
-    if isinstance(part, Text | Thinking | ToolResult):
+    if isinstance(part, Text | Thinking):
         return part.text
-    return f"{part.name} {part.arguments_json}" if isinstance(part, ToolCall) else ""
+    if isinstance(part, ToolResult):
+        return part.readable
+    if isinstance(part, ToolCall):
+        return f"{part.name} {part.arguments_json}"
+    return "\n".join(_texts(part.data))
+
+
+_UNREADABLE: Final = frozenset(
+    {"type", "id", "tool_use_id", "call_id", "media_type", "mime_type", "signature"}
+)
+
+
+def _texts(value: Any, name: str = "", of_text: bool = True) -> Iterator[str]:  # noqa: FBT001, FBT002
+    """The texts in a provider's JSON that a person could read: no ids, no types, nothing encoded or encrypted."""
+    if isinstance(value, str):
+        hidden = (
+            name in _UNREADABLE or name.startswith("encrypted") or (name.endswith("data") and not of_text)
+        )
+        if value and not hidden and not value.startswith("data:"):
+            yield value
+    elif isinstance(value, dict):
+        of_text = str(value.get("media_type") or "").startswith("text/")
+        for inner, one in value.items():
+            yield from _texts(one, str(inner), of_text)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one, name, of_text)
 
 
 class ToolDefinition(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):

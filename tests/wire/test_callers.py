@@ -148,6 +148,7 @@ async def ask_gemini(served, model: str, body: dict) -> str:
     "prompt",
     [
         "You are a title generator. You output ONLY a thread title. Nothing else.",
+        "Generate concise conversation titles.",  # gptme
         "Generate a concise, sentence-case title (3-7 words) that captures the topic of this coding session.",
         "You will generate a short title based on the first message a user begins a conversation with",
     ],

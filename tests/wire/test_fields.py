@@ -54,11 +54,6 @@ REFUSED = [  # format, what is asked for, how the refusal names it
     ),
     (
         "anthropic",
-        {"messages": [{"role": "user", "content": [DOCUMENT | {"citations": {"enabled": True}}]}]},
-        "messages.0.content.0.document.citations.enabled",
-    ),
-    (
-        "anthropic",
         {
             "messages": [
                 {"role": "user", "content": "hello"},

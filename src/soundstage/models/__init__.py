@@ -7,7 +7,7 @@ from soundstage.models._identify import AgentSpec
 from soundstage.models._journaled import JournaledModel, working_on
 from soundstage.models._parsed import ParsedRule, ParsedScript
 from soundstage.models._protocol import Model, PlacedModel, Wrapper, close, complete, kind_of
-from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault
+from soundstage.models._reply import BlockSpec, CallSpec, ErrorSpec, Reply, ReplyFault, ServerToolSpec
 from soundstage.models._script import Script, load_rules, load_script, script_problems, script_schema
 from soundstage.models._scripted import ScriptedModel, ServedRule, script_of
 
@@ -27,6 +27,7 @@ __all__ = [
     "Script",
     "ScriptedModel",
     "ServedRule",
+    "ServerToolSpec",
     "When",
     "Wrapper",
     "asked_tokens",

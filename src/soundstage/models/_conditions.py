@@ -263,7 +263,7 @@ CONDITION_SOURCES: Final[dict[str, ConditionSource]] = {
     "tools": ConditionSource(lambda request, _: bool(request.tools), _tools),
     "after_tool": ConditionSource(_answered_tools, _names),
     "tool_result": ConditionSource(
-        lambda request, _: [result.text for result in request.tool_results], _results
+        lambda request, _: [result.readable for result in request.tool_results], _results
     ),
     "header": ConditionSource(lambda request, _: request.caller.headers, _headers),
     "purpose": ConditionSource(lambda request, _: request.purpose, _name),

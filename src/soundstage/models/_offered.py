@@ -12,6 +12,7 @@ from soundstage.errors import ScriptError, did_you_mean
 from soundstage.messages import ModelRequest
 from soundstage.models._built_in import FORMS, is_run_by_provider
 from soundstage.models._reply import CallSpec, Reply
+from soundstage.models._server_tools import SERVER_TOOLS
 from soundstage.tools import argument_problems
 
 DELIBERATE: Final = "if it is deliberate, say so in the reply: check_calls=False"
@@ -31,6 +32,8 @@ def check_calls(request: ModelRequest, reply: Reply, served_by: str) -> None:
     for block in reply.ordered_blocks:
         if block.tool_call is not None:
             _check(request, block.tool_call, served_by)
+        elif block.server_tool is not None:
+            _check_server_tool(request, block.server_tool.name, served_by)
 
 
 def _check(request: ModelRequest, call: CallSpec, served_by: str) -> None:
@@ -60,6 +63,18 @@ def _check(request: ModelRequest, call: CallSpec, served_by: str) -> None:
             expected="arguments that the tool's schema allows",
             seen="\n".join(problems),
             hint=f"correct the arguments; {DELIBERATE}",
+        )
+
+
+def _check_server_tool(request: ModelRequest, name: str, served_by: str) -> None:
+    begins = SERVER_TOOLS[name].offered
+    if not any(tool.type.startswith(begins) for tool in request.tools):
+        offered = ", ".join(tool.type for tool in request.tools if tool.type != "function")
+        raise ScriptError(
+            f"{served_by} has used the server tool {name!r}, which this request does not offer",
+            expected=f"a tool of Anthropic whose type begins with {begins!r}",
+            seen=offered or "no tool that a provider runs",
+            hint=DELIBERATE,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
@@ -22,6 +23,7 @@ from soundstage.messages import (
     Usage,
     decode_arguments,
 )
+from soundstage.models._server_tools import ServerToolName, citation_of, server_tool_blocks
 from soundstage.scripts import in_words
 
 PIECE: Final = 16  # characters; where a streamed text may be cut, if no chunks are given
@@ -70,30 +72,74 @@ class CallSpec(_Data, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, name, value)
 
 
+class ServerToolSpec(_Data, frozen=True, kw_only=True):
+    """A tool that Anthropic has run itself: the call and its result, as the two blocks that they are.
+
+    Args:
+        name: the tool, e.g. `web_search`.
+        arguments: its arguments.
+        result: pages for `web_search` (`{url, title}`), a text or `{url, title, text}` for `web_fetch`, a text or
+            `{stdout, stderr, return_code}` for code that ran, names of tools for a search of tools. Without one the
+            call stands alone, as in an answer that pauses.
+        error: the provider's code in the place of a result, e.g. `max_uses_exceeded`.
+        id: the id of the call, if it matters; one is drawn otherwise.
+
+    Example:
+        >>> ServerToolSpec(name="web_search", arguments={"query": "tea"}, result=[{"url": "https://tea.test"}]).name
+        'web_search'
+    """
+
+    name: ServerToolName
+    arguments: dict[str, Any] = {}
+    result: str | dict[str, Any] | list[Any] | None = None
+    error: str = ""
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        if self.error and self.result is not None:
+            raise ValueError("a server tool has a result or an error, not both")
+
+
+BODIES: Final = ("text", "thinking", "redacted_thinking", "tool_call", "server_tool", "opaque")
+
+
 class BlockSpec(_Data, frozen=True, kw_only=True):
-    """One block of an ordered reply: exactly one of `text`, `thinking`, `tool_call`, `opaque`.
+    """One block of an ordered reply: exactly one of the fields below; `citations` and `signature` go with another.
 
     Args:
         text: plain text.
+        citations: what the text refers to, in Anthropic's format: `{url, title, cited_text}`, or with places in a
+            document.
         thinking: reasoning that the model shows.
         signature: the provider's seal on the thinking.
+        redacted_thinking: reasoning that Anthropic sends unreadable.
         tool_call: a tool to ask for.
+        server_tool: a tool that Anthropic has run itself, with its result.
         opaque: a block of another type, as the provider's JSON.
     """
 
     text: str | None = None
+    citations: tuple[dict[str, Any], ...] = ()
     thinking: str | None = None
     signature: str = ""
+    redacted_thinking: str | None = None
     tool_call: CallSpec | None = None
+    server_tool: ServerToolSpec | None = None
     opaque: dict[str, Any] | None = None
 
+    @property
+    def redacted(self) -> str:
+        """The data of redacted thinking, which a client sends back as it is."""
+        return base64.b64encode((self.redacted_thinking or "").encode()).decode()
+
     def __post_init__(self) -> None:
-        bodies = ("text", "thinking", "tool_call", "opaque")
-        given = [name for name in bodies if getattr(self, name) is not None]
+        given = [name for name in BODIES if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
-                f"a block has exactly one of {', '.join(bodies)}; got {' and '.join(given) or 'none'}"
+                f"a block has exactly one of {', '.join(BODIES)}; got {' and '.join(given) or 'none'}"
             )
+        if self.citations and self.text is None:
+            raise ValueError(f"citations belong to a text, not to {given[0]}")
 
 
 class ErrorSpec(_Data, frozen=True, kw_only=True):
@@ -208,7 +254,8 @@ class Reply(_Data, frozen=True, kw_only=True):
     @property
     def draws_ids(self) -> bool:
         """Whether ids must be drawn each time it is played."""
-        return any(block.tool_call is not None and not block.tool_call.id for block in self.ordered_blocks)
+        calls = (block.tool_call or block.server_tool for block in self.ordered_blocks)
+        return any(call is not None and not call.id for call in calls)
 
     @property
     def ordered_blocks(self) -> tuple[BlockSpec, ...]:
@@ -239,17 +286,23 @@ class Reply(_Data, frozen=True, kw_only=True):
         found: list[ModelChunk] = []
         if self.headers or self.model:
             found.append(StartChunk(model=self.model, headers=self.headers))
-        for index, block in enumerate(self.ordered_blocks):
-            found.extend(self._block_chunks(index, block, ids, pieces=pieces))
+        index = 0
+        for block in self.ordered_blocks:
+            made = list(self._block_chunks(index, block, ids, pieces=pieces))
+            found.extend(made)
+            index = 1 + max((chunk.index for chunk in made), default=index)
         return found
 
     def _block_chunks(
         self, index: int, block: BlockSpec, ids: IdSource, *, pieces: bool
-    ) -> Iterator[ModelChunk]:
+    ) -> Iterator[TextChunk | ThinkingChunk | ToolCallChunk | OpaqueChunk]:
         if block.text is not None:
             texts = self.chunks if self.chunks is not None else _pieces(block.text, pieces=pieces)
             for text in texts:
                 yield TextChunk(index=index, text=text)
+            if block.citations:
+                data = {"citations": [citation_of(one) for one in block.citations]}
+                yield OpaqueChunk(index=index + 1, type="citations", data=data)
         elif block.thinking is not None:
             for text in _pieces(block.thinking, pieces=pieces):
                 yield ThinkingChunk(index=index, text=text)
@@ -262,11 +315,22 @@ class Reply(_Data, frozen=True, kw_only=True):
             for text in rest:
                 yield ToolCallChunk(index=index, arguments=text)
         else:
-            data = block.opaque or {}
-            yield OpaqueChunk(index=index, type=_type_of(data), data=data)
+            for place, data in enumerate(_opaque_blocks(block, ids), index):
+                yield OpaqueChunk(index=place, type=_type_of(data), data=data)
 
 
 Answer = Reply | Callable[[ModelRequest], Any]
+
+
+def _opaque_blocks(block: BlockSpec, ids: IdSource) -> list[dict[str, Any]]:
+    """The blocks that go out as the provider's JSON."""
+    if block.redacted_thinking is not None:
+        return [{"type": "redacted_thinking", "data": block.redacted}]
+    tool = block.server_tool
+    if tool is None:
+        return [block.opaque or {}]
+    id = tool.id or ids.draw("srvtoolu_")  # noqa: A001
+    return server_tool_blocks(tool.name, tool.arguments, tool.result, tool.error, id)
 
 
 def _type_of(data: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, get_type_hints
 
 from soundstage.models._conditions import NumberCondition, TextCondition, When
+from soundstage.models._reply import BODIES
 from soundstage.models._spec import ScriptSpec
 from soundstage.scripts import published_schema
 
@@ -109,5 +110,5 @@ _TOGETHER: Final[dict[str, dict[str, Any]]] = {
         "allOf": [{"not": {"required": list(pair)}} for pair in _APART],
     },
     "CallSpec": {"oneOf": _one_of("name", "function")},
-    "BlockSpec": {"oneOf": _one_of("text", "thinking", "tool_call", "opaque")},
+    "BlockSpec": {"oneOf": _one_of(*BODIES), "dependentRequired": {"citations": ["text"]}},
 }

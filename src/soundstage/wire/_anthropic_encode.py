@@ -14,6 +14,7 @@ another field of a block has none, and is left out. The summary of a compaction 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from soundstage.errors import ProviderError, RequestRejected
@@ -64,6 +65,8 @@ ERRORS: Final = {
 }
 OF_MESSAGE: Final = ("container", "stop_details", "context_management")  # fields that are not a block's
 OF_USAGE: Final = ("iterations",)
+USES: Final = ("server_tool_use", "mcp_tool_use")  # blocks whose input is streamed
+COUNTED: Final = {"web_search": "web_search_requests", "web_fetch": "web_fetch_requests"}
 COMPACTION: Final = "compaction"
 DETAILED: Final = "thread_"  # begins the codes that clients look for
 _PING: Final = _sse.event("ping", {"type": "ping"})
@@ -79,6 +82,9 @@ def encode(response: ModelResponse, request: ModelRequest, stamp: AnswerStamp) -
             _place_of(part, message).update(part.data)
         else:
             message["content"].append(_block(part, omitted=omitted))
+    message["usage"] |= _server_tools(
+        [block.get("name") for block in message["content"] if block["type"] == USES[0]]
+    )
     compacted = bool(message["content"]) and message["content"][-1]["type"] == COMPACTION
     return _sse.encode_json(message | _stop(response, compacted=compacted))
 
@@ -123,6 +129,12 @@ def _usage(usage: Usage) -> dict[str, int]:
     }
 
 
+def _server_tools(names: Sequence[Any]) -> dict[str, Any]:
+    """The part of the usage that counts the tools which the provider has run."""
+    counted = {field: names.count(name) for name, field in COUNTED.items()}
+    return {"server_tool_use": counted} if any(counted.values()) else {}
+
+
 def _block(part: Part, *, omitted: bool) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
@@ -164,6 +176,7 @@ class MessageEncoder:
         self._fields: dict[str, Any] = {}  # of the message, for its end
         self._steps: dict[str, Any] = {}  # of its usage
         self._kind = ""  # of the latest block
+        self._used: list[Any] = []  # names of the tools that the provider has run
         self._omits = omits_thinking(request)
 
     def begin(self) -> bytes:
@@ -212,12 +225,14 @@ class MessageEncoder:
         self._thinks = isinstance(chunk, ThinkingChunk)
         content, delta = _opening(chunk)
         self._kind = content["type"]
+        if self._kind == USES[0]:
+            self._used.append(content.get("name"))
         self._delta = (
             b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{%s:'
             % (self._number, delta)
         )
         event = {"type": "content_block_start", "index": self._number, "content_block": content}
-        return stopped + _sse.event("content_block_start", event) + _summary(chunk, self._number)
+        return stopped + _sse.event("content_block_start", event) + _rest(chunk, self._number)
 
     def _stop(self) -> bytes:
         """The end of the open block; the seal on thinking comes right before it."""
@@ -240,7 +255,7 @@ class MessageEncoder:
             "type": "message_delta",
             "delta": _stop(finish, compacted=self._kind == COMPACTION)
             | {name: self._fields.pop(name) for name in OF_MESSAGE[:2] if name in self._fields},
-            "usage": _usage(finish.usage) | self._steps,
+            "usage": _usage(finish.usage) | self._steps | _server_tools(self._used),
             **self._fields,
         }
         return self._stop() + _sse.event("message_delta", event) + _STOP
@@ -261,16 +276,25 @@ def _opening(chunk: BlockChunk) -> tuple[dict[str, Any], bytes]:
     block = _opaque(chunk.type, chunk.data)
     if chunk.type == COMPACTION:
         block["content"] = None  # its summary follows
+    elif chunk.type in USES:
+        block["input"] = {}
     return block, b""
 
 
-def _summary(chunk: BlockChunk, number: int) -> bytes:
-    """The summary of a compaction: it comes in one piece."""
-    if not isinstance(chunk, OpaqueChunk) or chunk.type != COMPACTION:
+def _rest(chunk: BlockChunk, number: int) -> bytes:
+    """The summary of a compaction, or the input of a tool that the provider runs: each comes in one piece."""
+    if not isinstance(chunk, OpaqueChunk) or chunk.type not in (COMPACTION, *USES):
         return b""
     given = _opaque(chunk.type, chunk.data)
-    told = [(name, given[name]) for name in ("content", "encrypted_content") if name in given]
-    delta = {"type": "compaction_delta", **dict(told)}
+    delta: dict[str, Any]
+    if chunk.type == COMPACTION:
+        told: dict[str, Any] = {
+            name: given[name] for name in ("content", "encrypted_content") if name in given
+        }
+        delta = {"type": "compaction_delta", **told}
+    else:
+        partial = _sse.encode_json(given.get("input", {})).decode()
+        delta = {"type": "input_json_delta", "partial_json": partial}
     return _sse.event("content_block_delta", {"type": "content_block_delta", "index": number, "delta": delta})
 
 

@@ -36,6 +36,7 @@ _SUBAGENT: Final = "x-claude-code-agent-id"
 _PARENT: Final = "x-claude-code-parent-agent-id"
 _TITLE: Final = re.compile(
     r"\btitle generator\b"
+    r"|\bgenerate concise conversation titles\b"
     r"|\bgenerate an? [^.\n]{0,60}\btitle\b[^.\n]{0,80}\b(?:conversation|session|thread|chat)\b"
 )
 

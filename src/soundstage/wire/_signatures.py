@@ -138,6 +138,8 @@ def _written(script: Script) -> Iterator[str]:
         for block in rule.reply.ordered_blocks if isinstance(rule.reply, Reply) else ():
             if block.signature:
                 yield block.signature
+            elif block.redacted_thinking is not None:
+                yield block.redacted
             elif block.opaque is not None and (data := block.opaque.get("data")):
                 yield str(data)
 
