@@ -276,8 +276,8 @@ def _opening(chunk: BlockChunk) -> tuple[dict[str, Any], bytes]:
     block = _opaque(chunk.type, chunk.data)
     if chunk.type == COMPACTION:
         block["content"] = None  # its summary follows
-    elif chunk.type in USES:
-        block["input"] = {}
+    elif chunk.type in USES and "input" in block:
+        block["input"] = {}  # it follows
     return block, b""
 
 
@@ -286,6 +286,8 @@ def _rest(chunk: BlockChunk, number: int) -> bytes:
     if not isinstance(chunk, OpaqueChunk) or chunk.type not in (COMPACTION, *USES):
         return b""
     given = _opaque(chunk.type, chunk.data)
+    if chunk.type in USES and "input" not in given:
+        return b""
     delta: dict[str, Any]
     if chunk.type == COMPACTION:
         told: dict[str, Any] = {
