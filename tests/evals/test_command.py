@@ -168,7 +168,7 @@ def test_runs_that_could_not_be_made_end_with_2(folder):
     (folder / "suite.yaml").write_text(SMALLEST.replace('"python"', '"no-such-program"'))
     code, out, _ = run(folder, "suite.yaml", "--repeat", "1")
     assert code == 2
-    assert "1 runs with errors" in out
+    assert "1 run with errors" in out
 
 
 def after(process, runs):

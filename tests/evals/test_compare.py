@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 
+import msgspec
 import pytest
 
 from soundstage.errors import ConfigError, UnknownNameError
@@ -155,6 +156,12 @@ def test_the_text_says_what_changed_and_what_so_many_runs_would_have_shown():
     assert text.endswith("significantly worse")
     assert "| pass rate | 2 | 100.0% |" in as_markdown(found)
     assert found.as_json()["changes"][0]["new"] == {"passed": 8, "runs": 20}
+
+
+def test_a_single_case_is_told_in_the_singular():
+    found = compare_results(result(1, runs=1), result(0, runs=1))
+    one = msgspec.structs.replace(found, changes=found.changes[:1] * 21)
+    assert "\n1 more case changed\n" in as_text(one)
 
 
 def test_runs_that_could_not_have_shown_anything_say_so():

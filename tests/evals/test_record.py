@@ -106,7 +106,7 @@ def test_the_command_that_a_recording_names_replays_it_with_the_agent_of_this_fo
         monkeypatch.setattr("sys.path", [path for path in sys.path if path != place])
     monkeypatch.delitem(sys.modules, module)
     code, out, err = call("run", tape.with_name("suite.yaml"))
-    assert (code, "1 of 1 cases passed" in out) == (0, True), out + err
+    assert (code, "1 of 1 case passed" in out) == (0, True), out + err
 
 
 def test_no_folder_of_this_machine_is_on_the_tape(folder):

@@ -41,7 +41,20 @@ def test_a_case_without_a_single_result_has_the_rate_0_in_every_form(store):
     assert (data["total"]["pass_rate"], data["total"]["runs"], data["total"]["errors"]) == (0.0, 0, 2)
     assert "0/0, 2 missing = 0%" in as_text(report)
     assert "| 0/2 | 0% |" in as_markdown(report)
-    assert "<failure" in as_junit(report)
+    assert 'failures="0" errors="1"' in as_junit(report)
+    assert ("<error message=" in as_junit(report), "<failure" in as_junit(report)) == (True, False)
+
+
+def test_a_case_that_answers_wrongly_is_a_failure_in_junit_and_no_error(store):
+    case = Case(name="a", input="x", expect=(evaluator_of("contains", "no such word"),))
+    told = as_junit(run(suite_of(cases=[case]), store))
+    assert 'failures="1" errors="0"' in told
+    assert ("<failure message=" in told, "<error" in told) == (True, False)
+
+
+def test_one_case_and_one_run_are_told_in_the_singular(store):
+    case = Case(name="a", input="x", expect=(evaluator_of("contains", "no such word"),))
+    assert "0 of 1 case passed; 0 of 1 run = 0%" in as_text(run(suite_of(cases=[case]), store))
 
 
 def test_a_name_is_no_tag_and_no_column_in_markdown(store):

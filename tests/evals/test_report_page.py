@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evals.conftest import suite_of
-from soundstage.errors import ConfigError, EnvironmentProblem
+from soundstage.errors import ConfigError, EnvironmentProblem, FileError
 from soundstage.evals import Case, evaluator_of, pack_report, run_suite, stored_report, write_report
 from soundstage.evals import _history as history
 from soundstage.evals import _packed as packed
@@ -202,3 +202,27 @@ def test_a_disk_error_leaves_the_earlier_report_and_nothing_of_the_new_one(
     with pytest.raises(EnvironmentProblem, match="No space left"):
         write(report, store, path)
     assert {one: one.read_bytes() for one in path.parent.rglob("*") if one.is_file()} == before
+
+
+@pytest.mark.parametrize("name", ["index.html", "manifest.json", "runs/thesis.html"])
+def test_a_folder_of_somebody_else_is_not_replaced(kept, tmp_path, name):
+    store, _ = kept
+    theirs = tmp_path / "report.files" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("{}")
+    with pytest.raises(FileError, match=f"is not replaced[\\s\\S]*{name}"):
+        write_report(stored_report(store), store, tmp_path / "report.html")
+    assert (theirs.read_text(), (tmp_path / "report.html").exists()) == ("{}", False)
+
+
+def test_the_folder_of_an_earlier_report_is_replaced_unless_a_file_was_put_into_it(kept, tmp_path):
+    store, first = kept
+    write_report(first, store, tmp_path / "report.html")
+    second = made(store)
+    write_report(second, store, tmp_path / "report.html")
+    runs = sorted(f"{run.run}.html" for case in second.cases for run in case.runs)
+    assert sorted(path.name for path in (tmp_path / "report.files/runs").iterdir()) == runs
+    (tmp_path / "report.files/mine.txt").write_text("mine")
+    with pytest.raises(FileError, match=r"mine\.txt"):
+        write_report(second, store, tmp_path / "report.html")
+    assert (tmp_path / "report.files/mine.txt").read_text() == "mine"

@@ -435,3 +435,8 @@ def test_a_live_judge_is_calibrated_over_the_wire(said, script, model_server, mo
 def test_labels_that_cannot_be_read_are_told(tmp_path):
     with pytest.raises(GoldError, match="cannot be read"):
         load_gold(tmp_path / "none.jsonl")
+
+
+def test_a_script_that_is_not_there_is_expected_in_the_current_folder(said, tmp_path):
+    _, _, caught = said("calibrate", "repair.yaml", "gold.jsonl", "--script", "none.yaml")
+    assert f"a file in the current folder, {tmp_path}, or a whole path" in str(caught)

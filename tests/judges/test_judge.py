@@ -298,6 +298,11 @@ def test_the_judge_of_a_live_model_of_another_name_is_another_judge():
     assert named().name == "gpt-4.1"
     assert named(model="gpt-4.1-mini").name == "gpt-4.1-mini"
     assert named(base_url="http://127.0.0.1:8600/v1").name == "gpt-4.1 on this machine"
+    assert (
+        named(base_url="https://user:key@Proxy.example:8443/v1/").name == "gpt-4.1 at proxy.example:8443/v1"
+    )
+    assert named(base_url="https://api.openai.com:443/v1/").name == "gpt-4.1"
+    assert named(base_url="https://proxy.example/v1").fingerprint != named().fingerprint
     assert len({named().fingerprint, named(model="gpt-4.1-mini").fingerprint}) == 2
 
 

@@ -72,6 +72,7 @@ def baseline(
     Example: `soundstage eval baseline evals/weather.baseline.json`
     """
     from soundstage.evals._baseline import find_result
+    from soundstage.evals._words import counted
     from soundstage.runs import RunStore
 
     kept = RunStore(store)
@@ -81,7 +82,7 @@ def baseline(
         kept.close()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(found.as_text(), encoding="utf-8")
-    say(f"{file}: the suite {found.suite}, {len(found.cases)} cases")
+    say(f"{file}: the suite {found.suite}, {counted(len(found.cases), 'case')}")
 
 
 def baseline_for(suite: Suite, path: Path | None, *, only: Collection[str] = ()) -> EvalBaseline | None:

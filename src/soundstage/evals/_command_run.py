@@ -146,8 +146,10 @@ def run(
 
 
 def _tell_interrupted(found: EvalReport | None, again: str) -> None:
+    from soundstage.evals._words import counted_are
+
     count = sum(len(one.runs) for one in found.cases) if found is not None else 0
-    warn(f"interrupted; {count} runs are kept: {again}")
+    warn(f"interrupted; {counted_are(count, 'run')} kept: {again}")
 
 
 def _tell(notes: tuple[str, ...]) -> None:

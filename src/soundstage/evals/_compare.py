@@ -9,6 +9,7 @@ import msgspec
 
 from soundstage.errors import ConfigError, UnknownNameError, did_you_mean
 from soundstage.evals._baseline import CaseBaseline, EvalBaseline
+from soundstage.evals._words import counted_are
 from soundstage.evals.statistics import (
     RunCounts,
     ScoreComparison,
@@ -248,7 +249,8 @@ def _measure(
     both = {case: (value(a), value(b)) for case, (a, b) in pairs.items()}
     known = {case: (a, b) for case, (a, b) in both.items() if a is not None and b is not None}
     if len(known) < 2:
-        return f"{name}: {len(known)} of {len(pairs)} cases have it in both results, at least 2 are needed"
+        owners = counted_are(len(pairs), "case", "has", "have")
+        return f"{name}: {len(known)} of {owners} it in both results, at least 2 are needed"
     before, after = ({case: [pair[side]] for case, pair in known.items()} for side in (0, 1))
     found: ScoreComparison = compare_scores(before, after, error=error)
     return ComparedMeasure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from soundstage.evals._compare import COST, RATE, ChangedCase, ComparedMeasure, EvalComparison
+from soundstage.evals._words import counted
 
 _SHOWN: Final = 20  # cases
 HEAD: Final = ("measure", "cases", "old", "new", "difference", "p", "would have shown", "")
@@ -80,7 +81,7 @@ def _case(change: ChangedCase) -> str:
 def _rest(found: EvalComparison) -> list[str]:
     """All that was left out."""
     more = len(found.changes) - _SHOWN
-    lines = [f"{more} more cases changed"] if more > 0 else []
+    lines = [f"{counted(more, 'more case')} changed"] if more > 0 else []
     lines += [f"not compared: {one}" for one in found.not_compared]
     kinds = (
         ("the case is another one now, so not compared", found.other),

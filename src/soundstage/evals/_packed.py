@@ -32,6 +32,11 @@ class PackedFile(msgspec.Struct, frozen=True):
     kind: str
 
 
+class _Manifest(msgspec.Struct, frozen=True):
+    version: int
+    files: tuple[PackedFile, ...]
+
+
 def write_report(report: EvalReport, store: RunStore, path: Path) -> Path:
     """Write the page of an eval, and beside it a folder with the page of each run and a manifest.
 
@@ -41,10 +46,12 @@ def write_report(report: EvalReport, store: RunStore, path: Path) -> Path:
         path: of the page; its folder is called like it, with `.files` behind.
 
     Raises:
-        FileError: if a file cannot be written; nothing is left of what was begun.
+        FileError: if a file cannot be written; nothing is left of what was begun. If that folder is there and is not
+            that of an earlier report: nothing is written.
         ReportError: if a page cannot be made.
     """
     beside = path.with_suffix(".files")
+    _check_ours(beside)
     with _begun(path, beside.with_name(f".{beside.name}.{os.getpid()}")) as folder:
         for run in _kept(report):
             _write_run(run, store, folder / "runs")
@@ -144,6 +151,31 @@ def _write_manifest(folder: Path) -> None:
         for name in _files(folder)
     ]
     (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode({"version": 1, "files": found})))
+
+
+def _check_ours(folder: Path) -> None:
+    """Refuse a folder that is to be replaced and has what is not of a report."""
+    if not folder.exists():
+        return
+    known = _listed(folder / MANIFEST)
+    found = _files(folder) if folder.is_dir() else [folder.name]
+    foreign = [name for name in found if name not in known]
+    if foreign:
+        raise FileError(
+            f"{folder} is not replaced: it is no folder of a report alone",
+            expected="no such folder, or the one that an earlier report has left",
+            seen=", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else ""),
+            hint="choose another name for the page, or move these files",
+        )
+
+
+def _listed(manifest: Path) -> list[str]:
+    """The files that a manifest of ours names; none if it is another one."""
+    try:
+        found = msgspec.json.decode(manifest.read_bytes(), type=_Manifest)
+    except (OSError, msgspec.MsgspecError):
+        return []
+    return [MANIFEST, INDEX, *(one.path for one in found.files)]
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from soundstage.evals._matrix_table import markdown_cell, matrix_lines, matrix_markdown
 from soundstage.evals._report import CaseReport, EvalReport, ScoredRun
+from soundstage.evals._words import counted, counted_are
 
 _SHOWN = 3  # failing runs of a case
 
@@ -53,21 +54,27 @@ def as_markdown(report: EvalReport) -> str:
 
 def as_junit(report: EvalReport) -> str:
     """The report as JUnit XML: a test case for each case of the suite."""
-    failed = sum(not case.passed for case in report.cases)
+    tags = [_junit_tag(case) for case in report.cases]
     seconds = sum(run.seconds for case in report.cases for run in case.runs)
-    head = (
-        f'name={quoteattr(report.suite)} tests="{len(report.cases)}" failures="{failed}" time="{seconds:.3f}"'
-    )
+    counts = f'tests="{len(tags)}" failures="{tags.count("failure")}" errors="{tags.count("error")}"'
+    head = f'name={quoteattr(report.suite)} {counts} time="{seconds:.3f}"'
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f"<testsuites><testsuite {head}>"]
-    for case in report.cases:
+    for case, tag in zip(report.cases, tags, strict=True):
         spent = sum(run.seconds for run in case.runs)
         names = f'classname={quoteattr(report.suite)} name={quoteattr(case.name)} time="{spent:.3f}"'
         body = ""
-        if not case.passed:
+        if tag:
             told = "\n".join(f"run {run.number}: {run.outcome}: {run.reason}" for run in _failing(case))
-            body = f"<failure message={quoteattr(_plain(_rate(case)))}>{escape(_plain(told))}</failure>"
+            body = f"<{tag} message={quoteattr(_plain(_rate(case)))}>{escape(_plain(told))}</{tag}>"
         lines.append(f"<testcase {names}>{body}</testcase>")
     return "\n".join([*lines, "</testsuite></testsuites>", ""])
+
+
+def _junit_tag(case: CaseReport) -> str:
+    """A case that did not pass is an error if a run could not be made or graded: it tells nothing of the agent."""
+    if case.passed:
+        return ""
+    return "error" if any(run.outcome == "error" for run in case.runs) else "failure"
 
 
 def _plain(text: str) -> str:
@@ -95,17 +102,18 @@ def total_line(report: EvalReport) -> str:
     rate, mean = report.rate, report.mean
     error = f" ± {mean.error:.1%}" if mean is not None and mean.error is not None else ""
     cost = "cost not known" if report.cost is None else f"${report.cost:.4f}"
-    errors = f", {len(report.errors)} runs with errors" if report.errors else ""
+    errors = f", {counted(len(report.errors), 'run')} with errors" if report.errors else ""
     planned = sum(case.planned for case in report.cases)
     missing = planned - sum(len(case.runs) for case in report.cases)
     good = sum(case.passed for case in report.cases)
-    runs = f"{rate.passed} of {rate.runs} runs = {rate.rate:.0%}{error}{errors}"
-    busy = f"; {report.throttled} requests were turned away for a while" if report.throttled else ""
-    lines = [f"{good} of {len(report.cases)} cases passed; {runs}; {cost}{busy}"]
+    runs = f"{rate.passed} of {counted(rate.runs, 'run')} = {rate.rate:.0%}{error}{errors}"
+    turned = counted_are(report.throttled, "request", "was", "were")
+    busy = f"; {turned} turned away for a while" if report.throttled else ""
+    lines = [f"{good} of {counted(len(report.cases), 'case')} passed; {runs}; {cost}{busy}"]
     if report.replayed:
         lines.append(f"replayed from {report.replayed}: no provider was asked, and no token spent")
     if report.left_out:
-        lines.append(f"{missing} of {planned} runs are left out: {report.left_out}")
+        lines.append(f"{missing} of {counted_are(planned, 'run')} left out: {report.left_out}")
     return "\n".join(lines)
 
 

@@ -69,7 +69,8 @@ def calibrate(
     from soundstage.judges import calibrate as measure
 
     source = JudgeSource(script=script, tape=tape, live=live, base_url=base_url)
-    judge, labels = judges_of(load_rubric(rubric), source, Path())(), load_gold(gold)
+    made = judges_of(load_rubric(rubric), source, Path(), beside=f"in the current folder, {Path.cwd()}")
+    judge, labels = made(), load_gold(gold)
     floors = CalibrationFloors(agreement=agreement, kappa=kappa, bias=bias)
     read_calibrations(rubric)  # a file that cannot be read is told before any token is spent
     done = asyncio.run(

@@ -213,7 +213,9 @@ def _name_of(model: Model, asked: str) -> str:
     while hasattr(inner, "inner"):
         inner = inner.inner
     here = urlsplit(getattr(inner, "url", "")).hostname in _LOOPBACK
-    return (getattr(inner, "model", "") or asked) + (" on this machine" if here else "")
+    other = getattr(inner, "elsewhere", "")
+    place = " on this machine" if here else f" at {other}" if other else ""
+    return (getattr(inner, "model", "") or asked) + place
 
 
 def _tests_of(rule: Rule) -> list[str]:

@@ -31,13 +31,16 @@ class JudgeSource(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str = ""
 
 
-def judges_of(rubric: Rubric, source: JudgeSource, folder: Path) -> Callable[[], Judge]:
+def judges_of(
+    rubric: Rubric, source: JudgeSource, folder: Path, *, beside: str = "beside the one that names it"
+) -> Callable[[], Judge]:
     """A function that makes a judge for each run.
 
     Args:
         rubric: what is judged.
         source: who judges.
         folder: where files are looked up.
+        beside: that folder in words, for errors.
 
     Raises:
         ScriptError: for several models, files that are not there, a file that is no tape.
@@ -48,10 +51,10 @@ def judges_of(rubric: Rubric, source: JudgeSource, folder: Path) -> Callable[[],
         seen = " and ".join([*given, *(["base_url"] if source.base_url else [])])
         raise ScriptError("a judge has one model", expected="one of script, tape and live", seen=seen)
     if source.script is not None:
-        script = load_script(_file(folder, source.script))
+        script = load_script(_file(folder, source.script, beside))
         return lambda: Judge(rubric, ScriptedModel(script, shared=True))
     if source.tape is not None:
-        path = _file(folder, source.tape)
+        path = _file(folder, source.tape, beside)
         made = reader_of(path, lambda wing: wing.models)
         if made is None:
             raise ScriptError(f"{path.name} is no tape", hint="soundstage record writes one")
@@ -68,10 +71,8 @@ def _live(name: str, base_url: str) -> Any:
     return made(name.partition("/")[0], base_url=base_url)
 
 
-def _file(folder: Path, name: str) -> Path:
+def _file(folder: Path, name: str, beside: str) -> Path:
     path = folder / name
     if not path.exists():
-        raise ScriptError(
-            f"there is no {path}", expected="a file beside the one that names it, or a whole path"
-        )
+        raise ScriptError(f"there is no {path}", expected=f"a file {beside}, or a whole path")
     return path

@@ -71,6 +71,7 @@ class LiveModel:
         provider: `openai`, `anthropic` or `gemini`: whose limits count.
         model: the model to ask, if it was given.
         url: where it is asked.
+        elsewhere: host, port and path of `base_url` if that is not the provider's own; empty otherwise.
 
     Raises:
         EnvironmentProblem: without the permission or the key.
@@ -98,6 +99,7 @@ class LiveModel:
         _check_permission(allow=allow)
         self._key = api_key or _key_of(self._format)
         self.url = (base_url or self._format.base_url).rstrip("/") + self._format.path
+        self.elsewhere = _elsewhere(base_url, self._format.base_url)
         self._host = urlsplit(self.url).hostname or ""
         self._near = self._host in _LOOPBACK
         self._proxy = None if self._near else real_proxy(self.url)
@@ -254,6 +256,19 @@ def _key_of(format: LiveFormat) -> str:  # noqa: A002
             hint=f"export {format.key_variables[0]}=...",
         )
     return key
+
+
+def _elsewhere(base_url: str, own: str) -> str:
+    """Where another address leads, without what may be secret in it."""
+    here, there = (_place_of(one) for one in (base_url or own, own))
+    return "" if here == there else here
+
+
+def _place_of(url: str) -> str:
+    parts = urlsplit(url)
+    standard = {"http": 80, "https": 443}.get(parts.scheme)
+    port = f":{parts.port}" if parts.port not in (None, standard) else ""
+    return f"{parts.hostname or ''}{port}{parts.path.rstrip('/')}"
 
 
 def translate(error: Exception, url: str) -> SoundstageError:
