@@ -103,15 +103,18 @@ def test_a_failed_test_shows_the_trace_of_the_runs_that_it_made_with_a_builder(p
 
 
 def test_the_snippet_for_ci_keeps_the_pages_and_journals_of_failed_tests(pytester):
-    (snippet,) = re.findall(
-        r"```yml\n(- run: pytest.*?)```", (ROOT / "docs/pytest.md").read_text(), re.DOTALL
+    (recipe,) = re.findall(
+        r"<!-- recipe: github -->\n```yml\n(.*?)```", (ROOT / "docs/ci.md").read_text(), re.DOTALL
     )
-    run, keep = yaml.safe_load(snippet)
+    steps = yaml.safe_load(recipe)["jobs"]["tests"]["steps"]
+    (run,) = [step for step in steps if "-m pytest" in step.get("run", "")]
+    (keep,) = [step for step in steps if "upload-artifact" in step.get("uses", "")]
     assert keep["if"] == "failure()"
-    folder = pytester.path / keep["with"]["path"]
-    assert not keep["with"]["path"].startswith(".")  # the action leaves such folders out
+    paths = keep["with"]["path"].split()
+    assert not any(path.startswith(".") for path in paths)  # the action leaves such folders out
+    folder = pytester.path / paths[-1]
     pytester.makepyfile(TESTS)
-    options = shlex.split(run["run"])[1:]
+    options = shlex.split(run["run"])[3:]
     pytester.runpytest_subprocess("-p", "no:cacheprovider", *options).assert_outcomes(failed=3, passed=1)
     kept = {path.name.split("-")[0].split("_test_")[-1]: path for path in sorted(folder.glob("*.jsonl"))}
     pages = {path.stem for path in folder.glob("*.html")} - {"index"}
