@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -21,6 +23,8 @@ from soundstage.scenarios._command_line import scenario
 from soundstage.scenarios._definitions import require_version
 from soundstage.scenarios._folder import read_metadata, recording_names, seal, write_recording
 from soundstage.scenarios._normal import normal_form
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "scenarios"
 
 
 def command(capsys, *words):
@@ -162,6 +166,22 @@ def test_times_and_ids_make_no_other_recording_and_words_do(own_data):
     frames.write_text(later.replace("leaves out", "forgets"))
     seal(folder, read_metadata(folder))
     assert normal_form(load_recording(own_data, "again")) != normal_form(one)
+
+
+def test_ids_that_the_cli_has_counted_further_make_no_other_recording(tmp_path):
+    """One more state of the session that was told in time moves every later id by one."""
+    root = tmp_path / "scenarios"
+    folder = shutil.copytree(EXAMPLES / "recorded/multi-stage", root / "recorded/multi-stage")
+    before = normal_form(load_recording(root, "multi-stage"))["lanes"]
+    counted = re.compile(r"(?<=00000000-0000-4000-8000-)\d{12}")
+    moved = 0
+    for path in (folder / "frames.jsonl", *folder.glob("hooks/*.json")):
+        text, times = counted.subn(lambda found: f"{int(found[0]) + 1:012d}", path.read_text())
+        path.write_text(text)
+        moved += times
+    assert moved > 10
+    seal(folder, read_metadata(folder))
+    assert normal_form(load_recording(root, "multi-stage"))["lanes"] == before
 
 
 def test_what_a_dead_writer_left_is_neither_listed_nor_in_the_way(own_data):

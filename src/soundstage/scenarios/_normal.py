@@ -76,7 +76,9 @@ def normal_form(recording: ScenarioRecording) -> dict[str, Any]:
 def _lane(recording: ScenarioRecording, frame: RecordedFrame, line: dict[str, Any]) -> str:
     if frame.hook:  # tools that run at the same time end in any order
         asked = recording.hook(frame.hook).request
-        return f"{frame.kind} {asked.get('tool_use_id') or (asked.get('input') or {}).get('hook_event_name')}"
+        event = str((asked.get("input") or {}).get("hook_event_name"))
+        # That of another event is counted, behind all ids that the CLI has used before.
+        return f"{frame.kind} {asked.get('tool_use_id') if 'Tool' in event else event}"
     content = (line.get("message") or {}).get("content")
     if line.get("type") == "user" and isinstance(content, list):  # and their results come in any order, too
         ids = [str(part.get("tool_use_id")) for part in content if isinstance(part, dict)]
