@@ -116,9 +116,9 @@ def tea(monkeypatch, tmp_path):
 
 
 def test_the_events_of_any_wing_are_read_and_its_module_is_imported_once_at_most(tea):
-    name = tea("from soundstage.journal import Event\n\n\nclass TeaServed(Event):\n    cups: int\n")
-    event = decode_record(line("TeaServed", cups=2)).event
-    assert (type(event).__name__, type(event).__module__, event.cups) == ("TeaServed", name, 2)
+    name = tea("from soundstage.journal import Event\n\n\nclass TeaBrewed(Event):\n    cups: int\n")
+    event = decode_record(line("TeaBrewed", cups=2)).event
+    assert (type(event).__name__, type(event).__module__, event.cups) == ("TeaBrewed", name, 2)
 
 
 def test_a_wing_whose_extra_is_not_installed_leaves_its_events_unknown(tea):
