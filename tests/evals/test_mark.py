@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import sqlalchemy.dialects.sqlite  # noqa: F401  (a pytest in this process would load it twice)
 
+import soundstage.evals._collected  # noqa: F401  (likewise, and then what is patched here is not what runs)
 from soundstage.live import ProviderGate
 from soundstage.runs import RunStore
 
@@ -214,3 +217,27 @@ def test_the_cases_of_a_file_share_the_gates_of_providers(suite, monkeypatch):
     suite(text).assert_outcomes(passed=2)
     assert len(entered) == 6
     assert len(set(map(id, entered))) == 1
+
+
+EIGHT = SUITE + "".join(
+    f"  - {{name: case{n}, input: weather, expect: [contains: sunny]}}\n" for n in range(6)
+)
+
+
+@pytest.mark.parametrize("processes", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "xdist"])
+def test_the_last_report_has_the_cases_of_all_processes_in_the_order_of_the_suite(pytester, processes):
+    (pytester.path / "rules.yaml").write_text(RULES)
+    (pytester.path / "early.eval.yaml").write_text(SUITE)
+    (pytester.path / "weather.eval.yaml").write_text(EIGHT)
+    options = ("-p", "no:randomly", "-p", "no:cacheprovider", "--soundstage-runs", "kept", *processes)
+    result = pytester.runpytest_subprocess(*options)
+    result.assert_outcomes(passed=8, failed=2)
+    report = json.loads((pytester.path / "kept" / "evals" / "last-report.json").read_text())
+    assert report["suite"] == "weather", "the suite that comes last"
+    assert [case["name"] for case in report["cases"]] == ["good", "bad", *(f"case{n}" for n in range(6))]
+    assert [len(case["runs"]) for case in report["cases"]] == [3] * 8
+    assert (report["passed"], report["total"]["cases_passed"], report["total"]["runs"]) == (False, 7, 24)
+    assert {one["outcome"] for one in report["cases"][1]["runs"]} == {"failed"}
+    assert report["cases"][1]["runs"][0]["grades"][0]["reason"].startswith(
+        "the answer does not contain 'rain'"
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from soundstage.errors import EnvironmentProblem, SoundstageError
 from soundstage.evals._baseline import write_last
 from soundstage.evals._engine import run_suite
 from soundstage.evals._executor import LocalExecutor
+from soundstage.evals._fixtures import KEEP
 from soundstage.evals._gates import EvalGates
 from soundstage.evals._read import load_suite
 from soundstage.evals._report import EvalReport, ScoredRun
@@ -24,15 +26,12 @@ from soundstage.evals._suite import EvalBudget, Suite
 from soundstage.guard import real_environment
 from soundstage.runs import RunStore, store_of
 
-KEEP: Final = "--soundstage-runs"
-
 
 class SuiteFile(pytest.File):
     """A suite. It is skipped, with the reason, if it needs a live model that nobody has asked for."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._reports: dict[str, EvalReport] = {}
         self._made: list[ScoredRun] = []
 
     def setup(self) -> None:
@@ -71,12 +70,6 @@ class SuiteFile(pytest.File):
             )
         return msgspec.structs.replace(budget, seconds=left)
 
-    def report_with(self, case: str, report: EvalReport) -> EvalReport:
-        """The report of all cases that were run so far, this one included."""
-        self._reports[case] = report
-        cases = [one for name in self._names if name in self._reports for one in self._reports[name].cases]
-        return msgspec.structs.replace(report, cases=tuple(cases))
-
     def collect(self) -> Iterator[pytest.Item]:
         """A test for each case."""
         try:
@@ -85,16 +78,19 @@ class SuiteFile(pytest.File):
             pytest.skip(str(problem), allow_module_level=True)
         except SoundstageError as error:
             raise self.CollectError(str(error)) from None
-        self._names = [case.name for case in suite.cases]
         self._executor = LocalExecutor(EvalGates(suite.limits))
         for case in suite.cases:
             yield SuiteCase.from_parent(self, name=case.name, suite=suite)
 
 
 class SuiteCase(pytest.Item):
-    """One case of a suite: it passes if enough of its runs do."""
+    """One case of a suite: it passes if enough of its runs do.
+
+    `soundstage_eval` is its report, as data that pytest-xdist can carry to the process that has those of all cases.
+    """
 
     parent: SuiteFile
+    soundstage_eval: dict[str, Any] | None = None
 
     def __init__(self, *, suite: Suite, **options: Any) -> None:
         super().__init__(**options)
@@ -102,20 +98,19 @@ class SuiteCase(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case as often as it says; its runs are kept where those of tests are."""
-        place = self.config.getoption(KEEP)
         with tempfile.TemporaryDirectory() as scratch:
-            root = (
-                scratch
-                if place is None
-                else self.config.rootpath / (".soundstage" if place == "-" else place)
-            )
-            store = store_of(load_settings(self.config.rootpath, real_environment()), root)
+            settings = load_settings(self.config.rootpath, real_environment())
+            store = store_of(settings, kept_in(self.config) or scratch)
             try:
                 report = self.parent.run(self._suite, self.name, store)
             finally:
                 store.close()
-            if place is not None:
-                write_last(self.parent.report_with(self.name, report), store.root)
+        self.soundstage_eval = {
+            "place": self.session.items.index(self),
+            "file": self.parent.nodeid,
+            "case": [case.name for case in self._suite.cases].index(self.name),
+            "report": msgspec.to_builtins(report),
+        }
         text = as_text(report)
         self.user_properties.append(("eval", text.splitlines()[0]))
         if not report.passed:
@@ -124,3 +119,22 @@ class SuiteCase(pytest.Item):
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """File and name, for headlines."""
         return self.path, None, f"{self._suite.name}: {self.name}"
+
+
+def kept_in(config: pytest.Config) -> Path | None:
+    """The folder of the store in which runs are to be kept; `None` if they are not."""
+    place = config.getoption(KEEP)
+    if place is None:
+        return None
+    return config.rootpath / (
+        load_settings(config.rootpath, real_environment()).runs if place == "-" else place
+    )
+
+
+def write_collected(told: Sequence[Mapping[str, Any]], root: Path) -> None:
+    """Write the report of all cases that were run, of the suite that came last, whichever processes ran them."""
+    file = max(told, key=lambda one: one["place"])["file"]
+    own = sorted((one for one in told if one["file"] == file), key=lambda one: one["case"])
+    reports = [msgspec.convert(one["report"], EvalReport) for one in own]
+    cases = tuple(case for report in reports for case in report.cases)
+    write_last(msgspec.structs.replace(reports[-1], cases=cases), root)

@@ -8,6 +8,8 @@ from typing import Any, Final
 import pytest
 
 MARK: Final = "eval"
+KEEP: Final = "--soundstage-runs"
+CARRIED: Final = "soundstage_eval"  # of a test and of its report, which pytest-xdist carries over
 SUITES: Final = (".eval.yaml", ".eval.yml", ".eval.json")
 MARKER: Final = (
     "eval(repeat, pass_rate=None, bad_rate=None, error=0.05, inconclusive='fail'): run the test at most `repeat` "
@@ -18,8 +20,32 @@ MARKER: Final = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the mark known."""
+    """Make the mark known, and gather the reports of suites in files where runs are kept."""
     config.addinivalue_line("markers", MARKER)
+    if config.getoption(KEEP, None) is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(GatherReports(config), "soundstage-evals")
+
+
+class GatherReports:
+    """Writes `last-report.json`, in the process that has the reports of all tests; see `SuiteCase`."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._told: list[dict[str, Any]] = []
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Remember a case; pytest-xdist has carried it here, if it was run in another process."""
+        if getattr(report, CARRIED, None) is not None:
+            self._told.append(getattr(report, CARRIED))
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the report, also after Ctrl-C."""
+        if self._told:
+            from soundstage.evals._collected import kept_in, write_collected
+
+            root = kept_in(self._config)
+            if root is not None:
+                write_collected(self._told, root)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,8 +76,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Any:
-    """Remember what ended a run of a marked test: an error of ours is no failure of the agent."""
+    """Remember what ended a run of a marked test: an error of ours is no failure of the agent.
+
+    The report of a case of a suite in a file carries that of its runs.
+    """
     report = yield
+    if call.when == "call" and getattr(item, CARRIED, None) is not None:
+        setattr(report, CARRIED, getattr(item, CARRIED))
     if call.excinfo is not None and item.get_closest_marker(MARK) is not None:
         report.soundstage_mistake = _is_mistake(call.excinfo.value)
     return report
