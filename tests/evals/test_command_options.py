@@ -89,3 +89,17 @@ def test_a_baseline_has_one_of_the_cases_that_are_run_or_nothing_is(invoke, tmp_
     assert isinstance(result.exception, ConfigError)
     assert "no case as it is in the suite" in str(result.exception)
     assert RunStore(tmp_path / "other").list() == []
+
+
+@pytest.mark.parametrize(
+    ("also", "code"), [("", 2), ("  - {name: wrong, input: x, expect: [contains: y]}\n", 1)]
+)
+def test_a_case_below_its_rate_ends_with_1_and_runs_that_could_not_be_made_alone_with_2(
+    invoke, tmp_path, also, code
+):
+    broken = "  - {name: broken, input: x, agent: {command: [no-such-program]}, expect: [no_errors]}\n"
+    suite = f"agent: {{python: 'posixpath:basename'}}\nscript: rules.yaml\ncases:\n{broken}{also}"
+    (tmp_path / "suite.yaml").write_text(suite)
+    result = invoke("run", "suite.yaml", "--store", "kept")
+    assert result.exit_code == code, result.output
+    assert "ERROR   broken" in result.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import xml.etree.ElementTree as ET
 
 import msgspec
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from soundstage.errors import ConfigError
 from soundstage.evals import Case, CommandAgent, evaluator_of, run_suite
 from soundstage.evals._baseline import find_result
+from soundstage.evals._packed import grid_of
+from soundstage.evals._report import EvalReport, ScoredRun, case_report
 from soundstage.evals._report_text import as_junit, as_markdown, as_text
 
 from .conftest import suite_of
@@ -77,3 +80,53 @@ def test_an_eval_that_an_older_version_kept_is_not_compared(store):
     with pytest.raises(ConfigError, match=r"kept by an older version[\s\S]*run it again"):
         find_result("older", store)
     assert find_result(report.eval, store).cases["a"].runs == 1
+
+
+def case_of(outcomes, required=1.0):
+    """A report of one case with runs that came to this."""
+    runs = [
+        ScoredRun(
+            case="a",
+            number=number,
+            outcome=outcome,
+            run="" if outcome == "error" else f"r{number}",
+            reason=f"why {number}",
+        )
+        for number, outcome in enumerate(outcomes, 1)
+    ]
+    case = case_report("a", runs, required, len(runs), "")
+    return EvalReport(suite="s", eval="e", cases=(case,))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "required", "outcome"),
+    [
+        pytest.param(["failed", "error", "failed"], 1.0, "failed", id="an error among wrong answers"),
+        pytest.param(["passed", "error", "failed"], 0.5, "error", id="an error, and enough right answers"),
+        pytest.param(["passed", "passed", "error"], 1.0, "error", id="an error among right answers"),
+        pytest.param(["error", "error"], 1.0, "error", id="errors alone"),
+        pytest.param(["passed", "failed"], 1.0, "failed", id="a wrong answer"),
+        pytest.param(["passed", "failed"], 0.5, "passed", id="enough right answers"),
+    ],
+)
+def test_every_form_of_a_report_tells_the_same_outcome_of_a_case(store, outcomes, required, outcome):
+    report = case_of(outcomes, required)
+    assert report.as_json()["cases"][0]["outcome"] == outcome
+    assert as_text(report).startswith(
+        {"passed": "passed  a", "failed": "FAILED  a", "error": "ERROR   a"}[outcome]
+    )
+    assert f"| {({'passed': '✅', 'failed': '❌', 'error': '⚠️'})[outcome]} a |" in as_markdown(report)
+    (case,) = ET.fromstring(as_junit(report)).iter("testcase")
+    assert [child.tag for child in case] == {"passed": [], "failed": ["failure"], "error": ["error"]}[outcome]
+    suite = ET.fromstring(as_junit(report)).find("testsuite")
+    assert (suite.get("failures"), suite.get("errors")) == (
+        str(int(outcome == "failed")),
+        str(int(outcome == "error")),
+    )
+    (row,) = grid_of(report, store, pages="runs").rows
+    assert (row.outcome == "missing") == (outcome == "error")
+
+
+def test_the_failure_of_a_case_lists_its_errors_too():
+    (failure,) = ET.fromstring(as_junit(case_of(["failed", "error"]))).iter("failure")
+    assert failure.text == "run 1: failed: why 1\nrun 2: error: why 2"

@@ -13,6 +13,7 @@ import msgspec
 
 from soundstage.drivers import Command
 from soundstage.errors import AppError, InvalidStateError, ScriptError
+from soundstage.evals._made_of import code_of, content_of, made_of
 from soundstage.journal import Journal
 from soundstage.messages import Message, ModelRequest, ToolCall, system, user
 from soundstage.models import Model, complete
@@ -65,7 +66,10 @@ Respond = Callable[[str], Awaitable[str]]
 
 
 class EvalAgent(Protocol):
-    """Whoever answers the inputs of cases."""
+    """Whoever answers the inputs of cases.
+
+    An attribute `made_of` (bytes) may have the content of the files that it consists of: if it changes, the suite has.
+    """
 
     def conversation(self, place: EvalPlace) -> AbstractAsyncContextManager[Respond]:
         """Begin a conversation of one run; what it gives answers each input. It ends with the block."""
@@ -93,6 +97,11 @@ class CommandAgent(msgspec.Struct, frozen=True):
     async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
         """Run the program on each input. `ExpectationError` if it exits with another code."""
         yield lambda prompt: self._answer(prompt, place)
+
+    @property
+    def made_of(self) -> bytes:
+        """The content of the files that its words name."""
+        return b"\0".join(content_of(self._found(word)) for word in self.argv)
 
     async def _answer(self, prompt: str, place: EvalPlace) -> str:
         given = any(INPUT in word for word in self.argv)
@@ -145,6 +154,11 @@ class FunctionAgent(msgspec.Struct, frozen=True):
             return answer
 
         yield respond
+
+    @property
+    def made_of(self) -> bytes:
+        """The file that defines the function; what that imports does not belong to it."""
+        return code_of(self.function)
 
     async def _answer(self, prompt: str, place: EvalPlace) -> str:
         parameters = inspect.signature(self.function).parameters.values()
@@ -230,6 +244,11 @@ class PromptedAgent(msgspec.Struct, frozen=True):
 
     agent: EvalAgent
     prompt: str
+
+    @property
+    def made_of(self) -> bytes:
+        """That of the agent, and the text."""
+        return made_of(self.agent) + self.prompt.encode()
 
     @asynccontextmanager
     async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -17,7 +17,6 @@ from soundstage.errors import EnvironmentProblem, SoundstageError
 from soundstage.evals._baseline import write_last
 from soundstage.evals._engine import run_suite
 from soundstage.evals._executor import LocalExecutor
-from soundstage.evals._fixtures import KEEP
 from soundstage.evals._gates import EvalGates
 from soundstage.evals._read import load_suite
 from soundstage.evals._report import EvalReport, ScoredRun
@@ -25,6 +24,8 @@ from soundstage.evals._report_text import as_text
 from soundstage.evals._suite import EvalBudget, Suite
 from soundstage.guard import real_environment
 from soundstage.runs import RunStore, store_of
+
+KEEP: Final = "--soundstage-runs"
 
 
 class SuiteFile(pytest.File):

@@ -158,7 +158,7 @@ def _earlier(suite: Suite, store: RunStore) -> tuple[str, dict[tuple[str, int], 
     if labels["fingerprint"] != suite.fingerprint:
         raise ConfigError(
             f"the suite {suite.name} has changed since the eval {labels['eval']}",
-            expected="the same suite, script and cases",
+            expected="the same suite, script, cases, code of agent and evaluators, and workspace",
             hint="run it without --resume",
         )
     found: dict[tuple[str, int], ScoredRun] = {}

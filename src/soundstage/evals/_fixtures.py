@@ -8,7 +8,6 @@ from typing import Any, Final
 import pytest
 
 MARK: Final = "eval"
-KEEP: Final = "--soundstage-runs"
 CARRIED: Final = "soundstage_eval"  # of a test and of its report, which pytest-xdist carries over
 SUITES: Final = (".eval.yaml", ".eval.yml", ".eval.json")
 MARKER: Final = (
@@ -20,9 +19,9 @@ MARKER: Final = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the mark known, and gather the reports of suites in files where runs are kept."""
+    """Make the mark known, and gather the reports of suites in files."""
     config.addinivalue_line("markers", MARKER)
-    if config.getoption(KEEP, None) is not None and not hasattr(config, "workerinput"):
+    if not hasattr(config, "workerinput"):
         config.pluginmanager.register(GatherReports(config), "soundstage-evals")
 
 

@@ -104,8 +104,7 @@ def grid_of(report: EvalReport, store: RunStore, *, pages: str) -> RunGrid:
 
 def _row(case: CaseReport, eval_id: str, history: Sequence[PastResult], pages: str) -> GridRow:
     rate = case.rate
-    missing = rate.runs < case.planned
-    good = "passed" if case.passed else "missing" if missing else "failed"
+    good = "passed" if case.passed else "failed" if case.is_below else "missing"
     outcome = "mixed" if good != "missing" and 0 < rate.passed < rate.runs else good
     first = next((run.reason for run in case.runs if run.outcome != "passed" and run.reason), "")
     return GridRow(

@@ -13,6 +13,7 @@ import msgspec
 from soundstage.drivers import Command
 from soundstage.errors import AppError, ScriptError
 from soundstage.evals._agents import CommandAgent, EvalPlace, Respond
+from soundstage.evals._made_of import content_of
 from soundstage.evals.evaluators._scripts import MARK, NODE_HOST, node_program, value_in
 
 _PYTHON_HOST: Final = f"""
@@ -70,6 +71,12 @@ class ProviderAgent(msgspec.Struct, frozen=True):
     @property
     def _path(self) -> Path:
         return (self.folder / self.source.file).resolve()
+
+    @property
+    def made_of(self) -> bytes:
+        """Its file, or those that its words name."""
+        words = CommandAgent(self.source.command, self.folder)
+        return content_of(self._path) if self.source.file else words.made_of
 
     @asynccontextmanager
     async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:

@@ -26,6 +26,7 @@ from soundstage.evals._agents import (
 )
 from soundstage.evals._combination import combine
 from soundstage.evals._errors import EvalConfigError, MatrixError
+from soundstage.evals._made_of import folder_content, made_of, user_code_in
 from soundstage.evals._matrix_read import Meaning, read_matrix, report_matrix, take_matrix
 from soundstage.evals._provider import ProviderAgent, ProviderSource
 from soundstage.evals._run import Case, EvalTurn, NamedEvaluator
@@ -253,11 +254,13 @@ class _Reading:
                 line = field.node.fields[option].line
                 self._report.add(line, f"{key}.{option}", f"only an agent with `{kind}` has this")
         try:
-            return _AGENTS[kinds[0]](source, self._folder)
+            agent = _AGENTS[kinds[0]](source, self._folder)
         except ScriptError as error:
             line = field.node.fields[kinds[0]].line
             self._report.add(line, f"{key}.{kinds[0]}", in_one_line(error))
             return None
+        self._read.append(made_of(agent))
+        return agent
 
     def _model(self, source: SuiteSource, node: SourceNode) -> Callable[[], Model] | None:
         if self._given is not None:
@@ -353,6 +356,7 @@ class _Reading:
         path = self._folder / str(node.value)
         if not path.is_dir():
             self._report.add(node.line, key, f"there is no folder {path}")
+        self._read.append(folder_content(path))
         return path
 
     def _cases(self, source: SuiteSource, node: SourceNode) -> list[Case]:
@@ -429,7 +433,7 @@ class _Reading:
             for kind, spec in specs.items():
                 try:
                     found.append(made := evaluator_of(kind, spec, folder=self._folder))
-                    self._read.append(made.source.encode())
+                    self._read.append(made.source.encode() + user_code_in(made.evaluate))
                     asks = self._replay and any(
                         one.script is one.tape is None for one in judges_in(made.evaluate)
                     )

@@ -100,6 +100,22 @@ class CaseReport(msgspec.Struct, frozen=True, kw_only=True):
         """Whether all its runs are there, and enough of them passed."""
         return self.rate.runs == self.planned and self.rate.rate >= self.required - 1e-12
 
+    @property
+    def is_below(self) -> bool:
+        """Whether the runs that have a result are below its rate, all there or not."""
+        return self.rate.runs > 0 and self.rate.rate < self.required - 1e-12
+
+    @property
+    def outcome(self) -> Literal["passed", "failed", "error"]:
+        """Whether it passed. Wrong answers that put it below its rate are a failure, whatever else went wrong.
+
+        A case that only lacks runs which could not be made or graded is an error: it tells nothing of the agent.
+        """
+        if self.passed:
+            return "passed"
+        broken = any(run.outcome == "error" for run in self.runs)
+        return "error" if broken and not self.is_below else "failed"
+
     def average(self, field: Literal["tokens", "seconds"]) -> float:
         """Tokens or seconds of a run, on average; 0 without runs (R4.70)."""
         counted = [getattr(run, field) for run in self.runs if run.outcome != "error"]
@@ -259,6 +275,7 @@ def _case_as_json(case: CaseReport) -> dict[str, Any]:
         "fingerprint": case.fingerprint,
         **({"combination": dict(case.combination)} if case.combination else {}),
         "passed": case.passed,
+        "outcome": case.outcome,
         "required": case.required,
         **_rate_as_json(case.rate),
         "pass_at_k": {str(k): pass_at_k(runs, passed, k) for k in range(1, runs + 1)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from soundstage.evals._matrix_table import markdown_cell, matrix_lines, matrix_markdown
@@ -10,6 +11,11 @@ from soundstage.evals._report import CaseReport, EvalReport, ScoredRun
 from soundstage.evals._words import counted, counted_are
 
 _SHOWN = 3  # failing runs of a case
+_MARKS: Final = {  # of a case: in a terminal, in Markdown, as a tag of JUnit
+    "passed": ("passed", "✅", ""),
+    "failed": ("FAILED", "❌", "failure"),
+    "error": ("ERROR ", "⚠️", "error"),
+}
 
 
 def as_text(report: EvalReport) -> str:
@@ -17,8 +23,9 @@ def as_text(report: EvalReport) -> str:
     width = max((len(case.name) for case in report.cases), default=0)
     lines = []
     for case in report.cases:
-        mark = "passed" if case.passed else "FAILED"
-        lines.append(f"{mark}  {case.name:<{width}}  {_rate(case)}  {case.average('seconds'):.2f} s")
+        lines.append(
+            f"{_MARKS[case.outcome][0]}  {case.name:<{width}}  {_rate(case)}  {case.average('seconds'):.2f} s"
+        )
         for run in _failing(case)[:_SHOWN]:
             lines.append(f"        run {run.number}: {run.outcome}: {_indented(run.reason)}")
         lines += [
@@ -39,7 +46,7 @@ def as_markdown(report: EvalReport) -> str:
     for case in report.cases:
         first = next((run.reason.splitlines()[0] for run in _failing(case) if run.reason), "")
         cells = (
-            f"{'✅' if case.passed else '❌'} {case.name}",
+            f"{_MARKS[case.outcome][1]} {case.name}",
             f"{case.rate.passed}/{case.planned}",
             f"{case.rate.rate:.0%}",
             f"{case.rate.low:.0%} to {case.rate.high:.0%}",
@@ -54,7 +61,7 @@ def as_markdown(report: EvalReport) -> str:
 
 def as_junit(report: EvalReport) -> str:
     """The report as JUnit XML: a test case for each case of the suite."""
-    tags = [_junit_tag(case) for case in report.cases]
+    tags = [_MARKS[case.outcome][2] for case in report.cases]
     seconds = sum(run.seconds for case in report.cases for run in case.runs)
     counts = f'tests="{len(tags)}" failures="{tags.count("failure")}" errors="{tags.count("error")}"'
     head = f'name={quoteattr(report.suite)} {counts} time="{seconds:.3f}"'
@@ -68,13 +75,6 @@ def as_junit(report: EvalReport) -> str:
             body = f"<{tag} message={quoteattr(_plain(_rate(case)))}>{escape(_plain(told))}</{tag}>"
         lines.append(f"<testcase {names}>{body}</testcase>")
     return "\n".join([*lines, "</testsuite></testsuites>", ""])
-
-
-def _junit_tag(case: CaseReport) -> str:
-    """A case that did not pass is an error if a run could not be made or graded: it tells nothing of the agent."""
-    if case.passed:
-        return ""
-    return "error" if any(run.outcome == "error" for run in case.runs) else "failure"
 
 
 def _plain(text: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from soundstage.errors import ScriptProblem, WrongValueError
 from soundstage.evals._agents import EvalAgent
 from soundstage.evals._errors import EvalConfigError
+from soundstage.evals._made_of import folder_content, made_of, user_code_in
 from soundstage.evals._run import Case, NamedEvaluator
 from soundstage.live import ProviderLimits
 from soundstage.models import Model
@@ -133,7 +134,19 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
 
     def _own_fingerprint(self) -> str:
         parts = [[case.name, self.fingerprint_of(case)] for case in self.cases]
-        return hashlib.sha256(json.dumps([self.name, parts]).encode()).hexdigest()
+        found = hashlib.sha256(json.dumps([self.name, parts]).encode())
+        for content in self._made_of():
+            found.update(hashlib.sha256(content).digest())
+        return found.hexdigest()
+
+    def _made_of(self) -> Iterator[bytes]:
+        """The content of the files that belong to it, each once."""
+        asked = [*self.expect]
+        for case in self.cases:
+            asked += [*case.expect, *(one for turn in case.turns for one in turn.expect)]
+        yield from map(made_of, {id(one): one for one in map(self.agent_of, self.cases)}.values())
+        yield from map(user_code_in, {id(one.evaluate): one.evaluate for one in asked}.values())
+        yield from map(folder_content, dict.fromkeys(filter(None, map(self.workspace_of, self.cases))))
 
     def fingerprint_of(self, case: Case) -> str:
         """Of one case: its input, files and what is expected of it. The agent and the model may be others."""
