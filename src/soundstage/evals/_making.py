@@ -19,6 +19,7 @@ from soundstage.evals._events import Grade
 from soundstage.evals._gates import EvalGates
 from soundstage.evals._run import Case, EvalRun, grade
 from soundstage.evals._suite import Suite
+from soundstage.evals._watched import WatchedScript, watched
 from soundstage.host import Composition
 from soundstage.journal import Journal, Record, Redactor
 from soundstage.live import LimitedModel
@@ -136,7 +137,8 @@ async def _graded(
     parts = Composition(journal, ids=IdSource(seed))
     workspace = parts.add(lambda journal: Workspace(journal, on_demand=True))
     model = suite.model_of(plan.case)
-    asked = gates.around(model, journal)
+    script = watched(model, plan.case.name)
+    asked = gates.around(script, journal)
     alone = is_model_alone(suite.agent_of(plan.case))  # a port takes 2 ms
     server = None if alone else parts.serve(asked)
     async with parts:
@@ -162,6 +164,8 @@ async def _graded(
         )
         answered: list[AnsweredTurn] = []
         result, failure = await _made(suite, plan, place, answered)
+        if isinstance(script, WatchedScript) and script.problem is not None:
+            raise script.problem
         _require_provider(asked, result)
         run = EvalRun(case=plan.case, result=result, find_folder=lambda: workspace.root, journal=journal)
         grades = [*_divergence(model), *([failure] if failure is not None else [])]
