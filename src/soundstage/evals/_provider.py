@@ -1,4 +1,4 @@
-"""An agent that is called as promptfoo calls providers: a function of a file, a command, or an echo."""
+"""An agent that is called as promptfoo calls providers: a function of a file, a command, by HTTP, or an echo."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import msgspec
 from soundstage.drivers import Command
 from soundstage.errors import AppError, ScriptError
 from soundstage.evals._agents import CommandAgent, EvalPlace, Respond
+from soundstage.evals._http_provider import ask_http
 from soundstage.evals._made_of import content_of
 from soundstage.evals.evaluators._scripts import MARK, NODE_HOST, node_program, value_in
+from soundstage.evals.promptfoo._http import HttpSource
+from soundstage.evals.promptfoo._render import json_text
 
 _PYTHON_HOST: Final = f"""
 import asyncio, importlib.util, inspect, json, pathlib, sys
@@ -31,11 +34,12 @@ print("\\n" + {MARK!r} + json.dumps({{"kind": type(value).__name__, "value": val
 
 
 class ProviderSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of `echo`, `command` and `file`, and what it is given besides the prompt."""
+    """One of `echo`, `command`, `file` and `http`, and what it is given besides the prompt."""
 
     echo: bool = False
     command: tuple[str, ...] = ()
     file: str = ""
+    http: HttpSource | None = None
     function: str = ""
     config: Mapping[str, Any] = {}
     vars: Mapping[str, Any] = {}
@@ -43,7 +47,7 @@ class ProviderSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class ProviderAgent(msgspec.Struct, frozen=True):
     """A provider. A command gets the prompt, its options and the context as words; its output is the answer. A function
-    gets the same as arguments, and returns `{output}` or `{error}`.
+    gets the same as arguments, and returns `{output}` or `{error}`. What is asked by HTTP answers with its response.
 
     Args:
         source: which one.
@@ -59,14 +63,20 @@ class ProviderAgent(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         one = self.source
-        if one.echo + bool(one.command) + bool(one.file) != 1:
+        if one.echo + bool(one.command) + bool(one.file) + (one.http is not None) != 1:
             raise ScriptError(
-                "a provider is one thing", expected="one of echo, command and file", seen=repr(one)
+                "a provider is one thing", expected="one of echo, command, file and http", seen=repr(one)
             )
-        if one.file and not self._path.is_file():
-            raise ScriptError(f"there is no {one.file}")
-        if one.file and self._path.suffix != ".py":
+        for file in self._files:
+            if not (self.folder / file).is_file():
+                raise ScriptError(f"there is no {file}")
+        if one.http.has_code if one.http is not None else one.file and self._path.suffix != ".py":
             node_program()
+
+    @property
+    def _files(self) -> tuple[str, ...]:
+        one = self.source
+        return one.http.files if one.http is not None else (one.file,) if one.file else ()
 
     @property
     def _path(self) -> Path:
@@ -74,9 +84,9 @@ class ProviderAgent(msgspec.Struct, frozen=True):
 
     @property
     def made_of(self) -> bytes:
-        """Its file, or those that its words name."""
+        """Its files, or those that its words name."""
         words = CommandAgent(self.source.command, self.folder)
-        return content_of(self._path) if self.source.file else words.made_of
+        return words.made_of + b"\0".join(content_of(self.folder / file) for file in self._files)
 
     @asynccontextmanager
     async def conversation(self, place: EvalPlace) -> AsyncIterator[Respond]:
@@ -97,6 +107,9 @@ class ProviderAgent(msgspec.Struct, frozen=True):
             words = CommandAgent((*self.source.command, "{input}", *told), self.folder)
             async with words.conversation(place) as respond:
                 return (await respond(prompt)).strip()
+        if self.source.http is not None:
+            place.settled(Path.home())
+            return _answer_in(await ask_http(self.source.http, self.folder, prompt, self.source.vars, place))
         return await self._called(prompt, context, place)
 
     async def _called(self, prompt: str, context: dict[str, Any], place: EvalPlace) -> str:
@@ -119,9 +132,16 @@ class ProviderAgent(msgspec.Struct, frozen=True):
         finally:
             await command.stop()
         value, problem = value_in(command.lines("stdout"), command.lines("stderr"))
-        if isinstance(value, dict) and value.get("error"):
-            problem = str(value["error"])
         if problem:
             raise AppError(f"the provider failed: {problem}")
-        output = value.get("output") if isinstance(value, dict) and "output" in value else value
-        return output if isinstance(output, str) else msgspec.json.encode(output).decode()
+        return _answer_in(value)
+
+
+def _answer_in(value: Any) -> str:
+    """The answer in what a provider has returned; data as JSON."""
+    if isinstance(value, dict) and value.get("error"):
+        raise AppError(f"the provider failed: {value['error']}")
+    output = value.get("output") if isinstance(value, dict) and "output" in value else value
+    if output is None:
+        raise AppError("the provider failed: it has no output")
+    return output if isinstance(output, str) else json_text(output)

@@ -41,7 +41,7 @@ const body = code => {
 };
 let text = '';
 process.stdin.on('data', piece => { text += piece; }).on('end', async () => {
-  const {code, file, name, output, context, construct} = JSON.parse(text);
+  const {code, file, name, output, context, construct, given} = JSON.parse(text);
   const tell = found => process.stdout.write('\n' + MARK + JSON.stringify(found) + '\n', () => process.exit(0));
   try {
     let call;
@@ -51,8 +51,10 @@ process.stdin.on('data', piece => { text += piece; }).on('end', async () => {
       call = name ? found[name] ?? main[name] : main;
       if (construct && call.prototype?.callApi) call = new call(context.options);
       if (construct && call.callApi) call = call.callApi.bind(call);
-    } else call = new Function('output', 'context', 'process', body(code));
-    const value = await (construct ? call(output, context, context.options) : call(output, context, process));
+    } else if (given) call = new Function(...Object.keys(given), 'process', code);
+    else call = new Function('output', 'context', 'process', body(code));
+    const last = given ? process : construct ? context.options : process;
+    const value = await call(...(given ? Object.values(given) : [output, context]), last);
     const kind = value === null ? 'null' : typeof value;
     tell(['function', 'undefined', 'symbol', 'bigint'].includes(kind) ? {kind} : {kind, value});
   } catch (error) { tell({error: String(error)}); }

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from soundstage.errors import ScriptError, did_you_mean
 from soundstage.evals.promptfoo._asserts import transform_of
+from soundstage.evals.promptfoo._http import read_http
 from soundstage.evals.promptfoo._reading import FILE, PromptfooReading, each, part_of
 from soundstage.guard import real_variable
 from soundstage.scripts import SourceNode, in_one_line
@@ -174,7 +175,7 @@ def _agent(
     if not isinstance(config, dict):
         raise ScriptError("the `config` of a provider is a mapping", seen=repr(config))
     for begin, make in _PROGRAMS.items():
-        if name.startswith(begin):
+        if name == begin or (begin.endswith((":", "/")) and name.startswith(begin)):
             return {"provider": make(name, config)}, None
     family, model = _family(name)
     settings = {key: value for key, value in config.items() if key not in _ALWAYS | {"passthrough"}}
@@ -218,7 +219,7 @@ def _family(name: str) -> tuple[_Family, str]:
         return _FAMILIES["anthropic:messages"], rest
     if head == "google" and rest and not model:
         return _FAMILIES["google"], rest
-    known = [*_FAMILIES, "openai:MODEL", *(begin for begin, make in _PROGRAMS.items() if make is not _http)]
+    known = [*_FAMILIES, "openai:MODEL", *_PROGRAMS]
     raise ScriptError(
         f"the provider {name!r} is not served",
         expected=", ".join(known),
@@ -250,18 +251,14 @@ def _exec(name: str, config: dict[str, Any]) -> dict[str, Any]:
     return {"command": words, **({"config": config} if config else {})}
 
 
-def _http(name: str, _: dict[str, Any]) -> dict[str, Any]:
-    raise ScriptError(
-        f"the provider {name!r} is not served",
-        hint="write a provider in Python or JavaScript, file://provider.py, which makes the request",
-    )
-
-
 _PROGRAMS: Final[dict[str, Callable[[str, dict[str, Any]], dict[str, Any]]]] = {
     "echo": lambda _, __: {"echo": True},
     "exec:": _exec,
     "python:": _script,
     "javascript:": _script,
     FILE: _script,
-    "http": _http,
+    "http:": read_http,
+    "https:": read_http,
+    "http": read_http,  # the address stands in its `url`
+    "https": read_http,
 }

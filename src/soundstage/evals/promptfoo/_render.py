@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from jinja2 import ChainableUndefined, TemplateError
@@ -36,6 +36,13 @@ def js_text(value: Any) -> str:
     return json_text(value) if isinstance(value, dict | list) else str(value)
 
 
+def js_string(value: Any) -> str:
+    """A value as JavaScript's `String` has it: of data that is in a template as it is."""
+    if isinstance(value, dict):
+        return "[object Object]"
+    return ",".join(map(js_string, value)) if isinstance(value, list) else js_text(value)
+
+
 def json_text(value: Any, indent: int | None = None) -> str:
     """A value as `JSON.stringify` writes it."""
     separators = (",", ": " if indent else ":")
@@ -51,8 +58,13 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def render(text: str, variables: Mapping[str, Any]) -> str:
+def render(text: str, variables: Mapping[str, Any], shown: Callable[[Any], str] = js_text) -> str:
     """A template with its variables.
+
+    Args:
+        text: the template.
+        variables: by name.
+        shown: makes a text of a value that stands in it.
 
     Raises:
         WrongValueError: for a template that cannot be read or fails.
@@ -61,25 +73,25 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
         return text
     source = _TAG.sub(lambda found: _STRICT.sub(r"\1=", found.group()), text)
     try:
-        return str(_environment().from_string(source).render(variables))
+        return str(_environment(shown).from_string(source).render(variables))
     except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
         raise WrongValueError("this template cannot be used", seen=f"{error}: {text[:80]}") from None
 
 
-def render_all(value: Any, variables: Mapping[str, Any]) -> Any:
+def render_all(value: Any, variables: Mapping[str, Any], shown: Callable[[Any], str] = js_text) -> Any:
     """Every text in some data, rendered."""
     if isinstance(value, str):
-        return render(value, variables)
+        return render(value, variables, shown)
     if isinstance(value, list):
-        return [render_all(part, variables) for part in value]
+        return [render_all(part, variables, shown) for part in value]
     if isinstance(value, dict):
-        return {key: render_all(part, variables) for key, part in value.items()}
+        return {key: render_all(part, variables, shown) for key, part in value.items()}
     return value
 
 
-def _environment() -> SandboxedEnvironment:
+def _environment(shown: Callable[[Any], str]) -> SandboxedEnvironment:
     made = _Nunjucks(
-        undefined=ChainableUndefined, keep_trailing_newline=True, finalize=js_text, autoescape=False
+        undefined=ChainableUndefined, keep_trailing_newline=True, finalize=shown, autoescape=False
     )
     made.filters["dump"] = json_text
     made.filters["load"] = json.loads

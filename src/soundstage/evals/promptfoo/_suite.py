@@ -283,7 +283,7 @@ def _transforms(test: SourceTest, provider: SourceProvider, reading: PromptfooRe
 
 def _makes_data(provider: SourceProvider) -> bool:
     """Whether a provider may return data instead of a text."""
-    return "file" in provider.agent.get("provider", {})
+    return not provider.agent.get("provider", {}).keys().isdisjoint({"file", "http"})
 
 
 def _option(test: SourceTest, name: str) -> str:
